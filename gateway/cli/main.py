@@ -7,10 +7,11 @@ ends in 3 as well.
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import cleandoc, getdoc
 
 import typer
+from typer.models import CommandInfo
 
 from audit.errors import AuditError
 from fix.errors import FixError
@@ -20,6 +21,7 @@ from gateway.cli.verbs import differences as differing
 from gateway.cli.verbs import keys, privacy
 from gateway.cli.verbs import kill as stopping
 from gateway.cli.verbs import maintain as upkeep
+from gateway.cli.verbs import policy as deciding
 from gateway.cli.verbs import prove as proving
 from gateway.cli.verbs import publish as publishing
 from gateway.cli.verbs import run as running
@@ -44,6 +46,7 @@ for group in (
     stopping,
     differing,
     keys,
+    deciding,
     privacy,
     training,
 ):
@@ -55,7 +58,18 @@ def unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
 
 
-for verb in app.registered_commands:
+def verbs_of(application: typer.Typer) -> Iterator[tuple[str, CommandInfo]]:
+    """Yield every verb with the words that call it, also those of a group."""
+    for one in application.registered_commands:
+        name = str(one.name or getattr(one.callback, "__name__", "")).replace("_", "-")
+        yield name, one
+    for part in application.registered_groups:
+        if part.typer_instance is not None:
+            for name, one in verbs_of(part.typer_instance):
+                yield f"{part.typer_instance.info.name} {name}", one
+
+
+for _, verb in verbs_of(app):
     verb.help = unwrapped(verb.help or getdoc(verb.callback) or "")
 
 

@@ -16,10 +16,11 @@ StateOption = Annotated[
 ]
 
 RiskKeyOption = Annotated[
-    Path | None, typer.Option(help="the risk officer's key file (default: in the key folder)")
+    Path | None, typer.Option(help="the risk officer's key file (`run` keeps it in the key folder)")
 ]
 ComplianceKeyOption = Annotated[
-    Path | None, typer.Option(help="the compliance officer's key file (default: in the key folder)")
+    Path | None,
+    typer.Option(help="the compliance officer's key file (`run` keeps it in the key folder)"),
 ]
 
 

@@ -6,6 +6,7 @@ Not here: the walk, HTTP, the text of a verb.
     children/     one supervisor for each child process
     keys/         key files, roles and the change of keys
     policy        the signed policy in force
+    policy_files  the verbs of `policy`: new, show, sign, diff; what `serve` accepts
     settings      all settings, from the environment
     state         paths of the state folder, and its lock
     press_notes   who pressed the kill and why, until it is recorded

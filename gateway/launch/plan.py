@@ -26,12 +26,13 @@ from gateway.errors import SettingsError
 from gateway.feeds.sessions import PLAYED, Playback
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.keys.log_keys import has_key, load_signers
+from gateway.installation.keys.log_keys import load_signers, refuse_without_key
+from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
-from gateway.installation.policy import development_policy, given_policy
+from gateway.installation.policy import development_policy
+from gateway.installation.policy_files import served_policy
 from gateway.installation.settings import PREFIX, FixSettings, Settings
 from gateway.installation.state import StateFolder
-from gateway.installation.trial import holds_database
 from gateway.privacy.erasure import years_of
 from gateway.walk.journal.run import (
     RunOpening,
@@ -131,7 +132,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             f" {settings.fix.host}: unset it, or use `serve` for a broker",
         )
     state = StateFolder.of(settings)
-    _refuse_without_key(state)
+    refuse_without_key(state)
     state.create()
     mend_open(state)
     keyring = Keyring.create(state.keys)
@@ -168,23 +169,14 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     )
 
 
-def _refuse_without_key(state: StateFolder) -> None:
-    """Refuse a restored folder without the log's key: a new key could not continue that log."""
-    if holds_database(state.root) and not has_key(state.ledger_key):
-        raise SettingsError(
-            name="COUNTERSIGN_KEYS",
-            problem=f"{state.root} holds a ledger, and {state.keys} not its key: copy keys/ of the"
-            " old state folder there",
-        )
-
-
 def serving_plan(settings: Settings) -> Plan:
     """Return the plan of `serve`, which makes nothing.
 
     Its account is a setting, so that a restart folds the same book and deposits nothing.
 
     Raises:
-        SettingsError: a setting without a default is missing, or a test's hook is set.
+        SettingsError: a setting without a default is missing, a test's hook is set, an officer's
+            private key is in the gateway's folders, or the policy is not signed by both.
         CustodyError: others may use keys, or own them.
     """
     for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
@@ -207,6 +199,7 @@ def serving_plan(settings: Settings) -> Plan:
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
     read_secret(state.keys)  # fail now if there is none
+    refuse_officers_keys(state)
     run_id = new_run_id()
     return Plan(
         settings=settings,
@@ -214,7 +207,7 @@ def serving_plan(settings: Settings) -> Plan:
         keyring=keyring,
         signer=signer,
         co_signers=tuple(co_signers),
-        policy=given_policy(keyring),
+        policy=served_policy(keyring, clock.wall_us()),
         tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
         instruments=played_instruments(),
         profile=lambda _: _broker(settings.fix, settings.fix.port).model_copy(

@@ -3,5 +3,7 @@
 Not here: rules.
 
     policy   limits and parameters, parsed strictly
+    text     the same as TOML with comments, for people
+    changes  what differs between two policies: what loosens, what tightens
     signing  signatures over a policy
 """

@@ -136,6 +136,9 @@ def test_every_make_word_in_the_documents_exists() -> None:
     assert used <= words
 
 
+GROUPS = {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
+
+
 def typed_commands() -> set[tuple[str, str, tuple[str, ...]]]:
     """Every command that a page shows: the page, the verb, the options that it is given."""
     found = set()
@@ -148,8 +151,9 @@ def typed_commands() -> set[tuple[str, str, tuple[str, ...]]]:
         lines = [line.partition(" # ")[0] for line in typed] + re.findall(r"`([^`\n]+)`", text)
         for line in lines:
             for verb, rest in re.findall(r"(?:^|[ /])countersign ([a-z][a-z-]*)([^&]*)", line):
+                words = [verb, *rest.split()[:1]] if verb in GROUPS else [verb]
                 options = re.sub(r"\"[^\"]*\"|'[^']*'", "", rest)
-                found.add((page.name, verb, tuple(re.findall(r"(--[a-z-]+)", options))))
+                found.add((page.name, " ".join(words), tuple(re.findall(r"(--[a-z-]+)", options))))
     return found
 
 
@@ -157,10 +161,17 @@ def test_every_command_in_the_documents_exists_with_its_options() -> None:
     group = get_command(app)
     assert isinstance(group, TyperGroup)
     commands = typed_commands()
+    verbs = {
+        f"{name} {inner}" if inner else name: verb
+        for name, command in group.commands.items()
+        for inner, verb in (
+            command.commands.items() if isinstance(command, TyperGroup) else [("", command)]
+        )
+    }
     known = {
         verb: {option for parameter in command.params for option in parameter.opts}
         | {option for parameter in command.params for option in parameter.secondary_opts}
-        for verb, command in group.commands.items()
+        for verb, command in verbs.items()
     }
     wrong = [
         (page, verb, options)

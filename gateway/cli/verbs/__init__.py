@@ -10,7 +10,9 @@ Not here: printing more than the result.
     publish      witness and tiles: cosign checkpoints, and publish the tree as static files
     kill         kill, kill-report and release
     differences  differences and resolve
-    keys         keygen, rotate-key, revoke-key, row-key, disavow and settings
+    keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
+                 settings
+    policy       policy new, show, sign and diff
     privacy      erase, hold, release-hold, disclose: personal values in the ledger
     train        train: the model pair, through the same code that made the bundled one
 """

@@ -1,17 +1,18 @@
-"""keygen, rotate-key, revoke-key, row-key, disavow and settings."""
+"""keygen, officer-key, log-key, rotate-key, revoke-key, row-key, disavow and settings."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
-from gateway.installation.keys.roles import Role
+from gateway.installation.keys.roles import Role, SigningRole
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (keygen, rotate_key, revoke_key, row_key, disavow):
+    for verb in (keygen, officer_key, log_key, rotate_key, revoke_key, row_key, disavow):
         app.command()(verb)
     app.command(name="settings")(list_settings)
 
@@ -38,6 +39,32 @@ def keygen(
 
     folder = StateFolder.of(settings_of(state)).keys
     typer.echo(Keyring.issue_in(folder, name, role, replace=replace))
+
+
+def officer_key(
+    file: Annotated[Path, typer.Argument(help="new file of the private key, such as A/risk.key")],
+    role: Annotated[SigningRole, typer.Option(help="whose key")],
+    name: Annotated[
+        str, typer.Option(help="a code for the officer, never a person's name; it is recorded")
+    ] = "",
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="carry this key over, from a file of an earlier version"),
+    ] = None,
+    state: StateOption = None,
+) -> None:
+    """Make one officer's key pair: FILE stays with the officer, the .pub file goes to the gateway.
+
+    Each officer runs it on a machine of his own. Refused inside the gateway's folders; an existing
+    file is never overwritten.
+
+    Example: countersign officer-key /media/risk/risk.key --role risk
+    """
+    from gateway.installation.keys.officers import make_officer_key
+    from gateway.installation.state import StateFolder
+
+    folders = StateFolder.of(settings_of(state))
+    typer.echo(make_officer_key(folders, file, role, name, source), nl=False)
 
 
 def rotate_key(
@@ -85,6 +112,18 @@ def revoke_key(
 
     from_us = None if since is None else int(since.replace(tzinfo=UTC).timestamp()) * 1_000_000
     raise typer.Exit(rotating.revoke_key(settings_of(state), key, from_us, reason))
+
+
+def log_key(state: StateOption = None) -> None:
+    """Make the log's key, which signs checkpoints, and print its public line for outsiders.
+
+    `COUNTERSIGN_LEDGER__ORIGIN` names the log for ever: set it first. An existing key stays.
+    """
+    from gateway.installation.keys.log_keys import make_log_key
+    from gateway.installation.state import StateFolder
+
+    settings = settings_of(state)
+    typer.echo(make_log_key(StateFolder.of(settings), settings.ledger))
 
 
 def row_key(state: StateOption = None) -> None:

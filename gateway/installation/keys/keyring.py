@@ -3,7 +3,8 @@
 Layout of the folder (0700, files 0600):
     ledger.key             Ed25519 seed that signs checkpoints; ledger.key.pub beside it is public
     rows.key               for the MACs beside the ledger's rows (see `row_keys`)
-    risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
+    risk.pub, compliance.pub   public keys of the two officers (see `officers`)
+    risk.key, compliance.key   their private keys: `run` only; `serve` does not start with them
     bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
 
 `run` makes both roles' keys in one folder, for one person; its pages and exports say so.
@@ -24,9 +25,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.files import PRIVATE, appearing
 from gateway.errors import SettingsError
-from gateway.installation.keys.roles import Role
+from gateway.installation.keys.officers import PUBLIC_SUFFIX, read_officer, read_public
+from gateway.installation.keys.roles import Role, SigningRole
 
-SIGNING_ROLES: Final = ("risk", "compliance")
+SIGNING_ROLES: Final = tuple(role.value for role in SigningRole)
 _NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
 
 
@@ -56,12 +58,22 @@ class Keyring:
 
     @classmethod
     def create(cls, folder: Path) -> "Keyring":
-        """Make the folder and every missing key."""
+        """Make the folder and every missing key.
+
+        Raises:
+            SettingsError: the folder is that of a gateway whose officers keep their own keys.
+        """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         ring = cls(folder)
         for role in SIGNING_ROLES:
             path = folder / f"{role}.key"
             if not path.exists():
+                if path.with_suffix(PUBLIC_SUFFIX).exists():
+                    problem = (
+                        f"{folder} has the public key of an officer: `run` makes keys of its own,"
+                        " so give it another state folder"
+                    )
+                    raise SettingsError(name="COUNTERSIGN_STATE", problem=problem)
                 _write_private(path, Ed25519PrivateKey.generate().private_bytes_raw().hex())
         for name, role in (
             ("operator", Role.OPERATOR),
@@ -120,7 +132,7 @@ class Keyring:
         return (self.folder / f"{name}.token").read_text().strip()
 
     def signing_key(self, role: str) -> Ed25519PrivateKey:
-        """Return the private key of a signing role.
+        """Return the private key of a signing role that this folder holds.
 
         Raises:
             SettingsError: the key file is missing or holds no key.
@@ -128,15 +140,42 @@ class Keyring:
         path = self.folder / f"{role}.key"
         if role not in SIGNING_ROLES or not path.exists():
             raise SettingsError(
-                name="COUNTERSIGN_KEYS", problem=f"no key of role {role!r} in {self.folder}"
+                name="COUNTERSIGN_KEYS",
+                problem=f"no key of role {role!r} in {self.folder}: name the officer's key file"
+                f" with --{role}-key",
             )
-        return read_signing_key(path, "COUNTERSIGN_KEYS")
+        return read_officer(path, "COUNTERSIGN_KEYS", role).key
 
     def public_keys(self) -> dict[str, bytes]:
-        """Return the raw 32-byte Ed25519 public keys by role."""
-        return {
-            role: self.signing_key(role).public_key().public_bytes_raw() for role in SIGNING_ROLES
-        }
+        """Return the raw 32-byte Ed25519 public keys by role.
+
+        Raises:
+            SettingsError: one is missing or malformed, or both roles have the same key.
+        """
+        found = {role: self._public_key(role) for role in SIGNING_ROLES}
+        if len(set(found.values())) < len(found):
+            problem = (
+                f"both roles have the same key in {self.folder}: each officer makes a key of"
+                " his own with `countersign officer-key`"
+            )
+            raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+        return found
+
+    def _public_key(self, role: str) -> bytes:
+        public, private = self.folder / f"{role}{PUBLIC_SUFFIX}", self.folder / f"{role}.key"
+        if not public.exists():
+            if not private.exists():
+                problem = (
+                    f"no public key of the role {role}: let the officer make one with `countersign"
+                    f" officer-key` and copy the .pub file to {public}"
+                )
+                raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+            return self.signing_key(role).public_key().public_bytes_raw()
+        raw = read_public(public, "COUNTERSIGN_KEYS", role).raw
+        if private.exists() and self.signing_key(role).public_key().public_bytes_raw() != raw:
+            problem = f"{public} and {private} are of different keys: remove the one that is wrong"
+            raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+        return raw
 
     def _bearers(self) -> dict[str, dict[str, str]]:
         path = self.folder / "bearer.json"
@@ -155,9 +194,10 @@ def officers_of(folder: Path) -> dict[str, bytes]:
     """Return the signing roles' public keys, or none if a key file is missing.
 
     Raises:
-        SettingsError: a file holds no key.
+        SettingsError: a file holds no key, or both roles have the same.
     """
-    if not all((folder / f"{role}.key").exists() for role in SIGNING_ROLES):
+    halves = (PUBLIC_SUFFIX, ".key")
+    if not all(any((folder / f"{r}{h}").exists() for h in halves) for r in SIGNING_ROLES):
         return {}
     return Keyring(folder).public_keys()
 
@@ -178,24 +218,8 @@ def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKe
     """Return a signing role's key from `path`, or from the key folder if `path` is None.
 
     Raises:
-        SettingsError: the file cannot be read, or holds no key.
+        SettingsError: the file cannot be read, holds no key, or the other role's.
     """
     if path is None:
         return keyring.signing_key(role)
-    return read_signing_key(path, f"--{role}-key")
-
-
-def read_signing_key(path: Path, name: str) -> Ed25519PrivateKey:
-    """Return the signing role's private key in a file.
-
-    Raises:
-        SettingsError: it cannot be read, or holds no key; the error is about the setting `name`.
-    """
-    try:
-        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
-    except OSError as error:
-        raise SettingsError(name=name, problem=f"cannot read {path}: {error.strerror}") from error
-    except ValueError:  # its text may hold a part of the key
-        raise SettingsError(
-            name=name, problem=f"{path} holds no signing key (64 hexadecimal digits)"
-        ) from None
+    return read_officer(path, f"--{role}-key", role).key

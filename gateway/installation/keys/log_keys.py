@@ -22,6 +22,7 @@ from audit.tlog.rotation import KeyRecord, Rotation, TrustedKey, parse_key_recor
 from gateway.errors import SettingsError
 from gateway.installation.settings import LedgerSettings
 from gateway.installation.state import StateFolder
+from gateway.installation.trial import holds_database
 
 FILE: Final = "file"
 REVOKED: Final = "revocation-*.note"
@@ -57,6 +58,32 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
             MlDsaSigner.generate(path, ledger.origin)
         signers.append(MlDsaSigner.load(path, ledger.origin))
     return tuple(signers)
+
+
+def make_log_key(state: StateFolder, ledger: LedgerSettings) -> str:
+    """Make the log's key unless there is one; return its verifier key, for outsiders.
+
+    Raises:
+        SettingsError: the folder holds a ledger without its key, which a new key cannot continue.
+        KeyFileError: the key cannot be made or read.
+    """
+    refuse_without_key(state)
+    state.keys.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return str(load_signers(state, ledger, create=True)[0].vkey)
+
+
+def refuse_without_key(state: StateFolder) -> None:
+    """Refuse a restored folder without the log's key: a new key could not continue that log.
+
+    Raises:
+        SettingsError: it is so.
+    """
+    if holds_database(state.root) and not has_key(state.ledger_key):
+        raise SettingsError(
+            name="COUNTERSIGN_KEYS",
+            problem=f"{state.root} holds a ledger, and {state.keys} not its key: copy keys/ of the"
+            " old state folder there",
+        )
 
 
 def has_key(current: Path) -> bool:

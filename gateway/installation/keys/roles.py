@@ -13,6 +13,13 @@ class Role(StrEnum):
     AUDITOR = "auditor"
 
 
+class SigningRole(StrEnum):
+    """The role of an officer, who signs policies, releases, adjustments and disavowals."""
+
+    RISK = "risk"
+    COMPLIANCE = "compliance"
+
+
 MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
     "read": frozenset(Role),

@@ -19,6 +19,7 @@ from gateway.installation.policy import given_policy
 from gateway.installation.settings import known_names, load
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import development_plan, serving_plan
+from tests.doubles.officers import part_with_officers
 
 VERBS = (  # noqa: SIM905 - as they are typed
     "run serve verify dump decisions show replay export receipt prove kill release"
@@ -104,6 +105,7 @@ def test_serve_keeps_its_account_over_restarts_and_run_opens_a_new_one(
         ("COUNTERSIGN_FIX__PORT", "5001"),
     ):
         monkeypatch.setenv(name, value)
+    part_with_officers(tmp_path / "state" / "keys", tmp_path)
     served = [serving_plan(load(state=tmp_path / "state")).tags for _ in range(2)]
     assert {tags.account for tags in served} == {"desk"}
     assert served[0].run_id != served[1].run_id

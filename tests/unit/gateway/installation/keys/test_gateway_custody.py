@@ -18,6 +18,7 @@ from gateway.installation.policy import development_policy
 from gateway.installation.settings import Settings, load
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import development_plan, serving_plan
+from tests.doubles.officers import part_with_officers
 from tests.doubles.other_user import STRANGER
 
 
@@ -61,6 +62,8 @@ OPEN = [
 
 
 def test_keys_as_they_are_made_are_their_owners_alone(state: StateFolder) -> None:
+    assert list(faults(state)) == []
+    part_with_officers(state.keys, state.root.parent)
     assert list(faults(state)) == []
     assert serving_plan(serving(state)).tags.dev is False
 

@@ -1,0 +1,94 @@
+"""policy new, show, sign and diff."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.place import StateOption, settings_of
+
+group = typer.Typer(
+    name="policy",
+    help="Write, check, sign and compare policies: the limits within which the gateway may trade.",
+    no_args_is_help=True,
+)
+PolicyArgument = Annotated[Path, typer.Argument(help="a draft (TOML) or a signed bundle (JSON)")]
+PublicOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--public", help="an officer's public key file; repeat (default: those in the key folder)"
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    for verb in (new, show, sign, diff):
+        group.command()(verb)
+    app.add_typer(group)
+
+
+def new(
+    file: Annotated[Path, typer.Argument(help="new file of the draft, such as policy.toml")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="start from this policy, as its next version")
+    ] = None,
+    author: Annotated[
+        str, typer.Option(help="code of who writes it, and so may not sign it; it is recorded")
+    ] = "",
+    days: Annotated[int, typer.Option(min=1, max=3650, help="days of validity, from today")] = 365,
+) -> None:
+    """Write a draft with a comment on each number; edit it, then let both officers sign it.
+
+    Example: countersign policy new policy.toml --author quant-desk
+    """
+    from gateway.clock import wall_us
+    from gateway.installation.policy_files import DraftOptions, new_policy
+
+    options = DraftOptions(author=author, days=days, now_us=wall_us())
+    raise typer.Exit(new_policy(file, source, options))
+
+
+def show(file: PolicyArgument, public: PublicOption = None, state: StateOption = None) -> None:
+    """Show a policy's digest, validity, signatures and numbers; exit code 1 if one is wrong.
+
+    Example: countersign policy show policy.bundle.json --public risk.pub --public compliance.pub
+    """
+    from gateway.clock import wall_us
+    from gateway.installation.policy_files import show_policy
+    from gateway.installation.state import StateFolder
+
+    folders = StateFolder.of(settings_of(state))
+    raise typer.Exit(show_policy(file, public or [], folders, wall_us()))
+
+
+def sign(
+    file: PolicyArgument,
+    key: Annotated[Path, typer.Option(help="your private key file, from `officer-key`")],
+    public: PublicOption = None,
+    state: StateOption = None,
+) -> None:
+    """Add one officer's signature; a draft gets a bundle beside it, which the other one signs.
+
+    Refused for the author, for the same role, person or key twice, and after an edit.
+
+    Example: countersign policy sign policy.toml --key /media/risk/risk.key
+    """
+    from gateway.installation.policy_files import sign_policy_file
+    from gateway.installation.state import StateFolder
+
+    folders = StateFolder.of(settings_of(state))
+    raise typer.Exit(sign_policy_file(file, key, public or [], folders))
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(help="the policy in force, or an earlier one")],
+    after: Annotated[Path, typer.Argument(help="the policy that shall follow")],
+) -> None:
+    """Compare two policies field by field: what loosens, what tightens; exit code 1 if any differs.
+
+    Example: countersign policy diff keys/policy.bundle.json policy.toml
+    """
+    from gateway.installation.policy_files import diff_policies
+
+    raise typer.Exit(diff_policies(before, after))

@@ -1,0 +1,111 @@
+"""What differs between two policies, and whether a change loosens or tightens; pure.
+
+Not here: whether a change is right.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, cast
+
+from risk.canonical import JSON
+from risk.policy.policy import Policy, policy_document
+
+HIGHER_LOOSENS: Final = frozenset(
+    {
+        *("price_collar", "quote_age_max", "clock_skew_max", "forecast_age_max"),
+        *("narrative_age_max", "interval_width_max", "order_qty_max", "position_max", "short_max"),
+        *("order_notional_max", "gross_max", "net_max", "leverage_max", "day_loss_max"),
+        *("drawdown_max", "warn_at", "message_rate", "message_burst", "human_notional", "ttl"),
+        *("price_band", "size_band", "exposure_band", "target_vol", "risk_share"),
+        *("exposure_max", "limit_allowance", "expires_us"),
+    }
+)
+LOWER_LOOSENS: Final = frozenset(
+    {
+        *("directional_p_up_min", "paths_min", "cooling_days", "message_reserve"),
+        *("duplicate_window", "no_trade_band", "signatures_min", "not_before_us", "armed"),
+    }
+)
+NEITHER: Final = frozenset({"steps_per_year"})
+"""Numbers of which neither direction is looser: a person must judge."""
+
+_NAMED_BY: Final = {"classes": "asset_class", "instruments": "symbol", "arming": "rule"}
+
+
+class Looseness(StrEnum):
+    """What a change does to what may be traded."""
+
+    LOOSENS = "loosens"
+    TIGHTENS = "tightens"
+    NEITHER = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange:
+    """One field that differs; None where the section is not in that policy."""
+
+    field: str
+    before: JSON
+    after: JSON
+    effect: Looseness
+
+
+def policy_changes(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
+    """Return every field that differs, in the order of the policies."""
+    old = dict(_leaves(policy_document(before), ""))
+    new = dict(_leaves(policy_document(after), ""))
+    gone, added = _sections(before) - _sections(after), _sections(after) - _sections(before)
+    found = [_whole(name, gone=True) for name in sorted(gone)]
+    found += [_whole(name, gone=False) for name in sorted(added)]
+    for field in dict.fromkeys((*old, *new)):
+        if old.get(field) != new.get(field) and not field.startswith((*gone, *added)):
+            effect = _effect(field, old.get(field), new.get(field))
+            found.append(
+                PolicyChange(
+                    field=field, before=old.get(field), after=new.get(field), effect=effect
+                )
+            )
+    return tuple(found)
+
+
+def _sections(policy: Policy) -> set[str]:
+    """Return the prefix of each class and instrument."""
+    classes = {f"classes.{one.asset_class}." for one in policy.classes}
+    return classes | {f"instruments.{one.symbol}." for one in policy.instruments}
+
+
+def _whole(name: str, *, gone: bool) -> PolicyChange:
+    """What is not listed is refused: a section more loosens, one less tightens."""
+    return PolicyChange(
+        field=name[:-1],
+        before="listed" if gone else None,
+        after=None if gone else "listed",
+        effect=Looseness.TIGHTENS if gone else Looseness.LOOSENS,
+    )
+
+
+def _effect(field: str, before: JSON, after: JSON) -> Looseness:
+    parts = field.split(".")
+    name = parts[-2] if parts[-1] == "value" else parts[-1]
+    if name in LOWER_LOOSENS:
+        before, after = after, before
+    elif name not in HIGHER_LOOSENS:
+        return Looseness.NEITHER
+    if not isinstance(before, int) or not isinstance(after, int):
+        return Looseness.NEITHER
+    return Looseness.LOOSENS if after > before else Looseness.TIGHTENS
+
+
+def _leaves(value: JSON, at: str) -> Iterator[tuple[str, JSON]]:
+    """Yield each single value under its dotted name; entries of a list by what names them."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{at}.{name}" if at else name)
+    elif isinstance(value, list):
+        key = _NAMED_BY[at.rpartition(".")[2]]
+        for inner in value:
+            entry = cast("dict[str, JSON]", inner)
+            yield from _leaves({k: v for k, v in entry.items() if k != key}, f"{at}.{entry[key]}")
+    else:
+        yield at, value
