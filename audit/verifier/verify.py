@@ -1578,8 +1578,8 @@ class LogVerifier:
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
         if head["kind"] == "stream_heads":
             self._map(body, head["seq"])
-        else:
-            follow_keys(self._trust, head, body)
+        elif head["kind"] in {"key_rotated", "key_revoked"}:
+            self._trust.follow(body.get("statement"), head["log"])
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Compare a map, part by part, with the streams that changed since the last one."""

@@ -182,7 +182,7 @@ def test_a_record_that_was_changed_does_not_reach_a_mirror(
         admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
         admin.execute("UPDATE ledger.entry SET header = header || ' ' WHERE seq = 300")
     folder = tmp_path / "mirror"
-    with pytest.raises(LedgerUnsafeError, match="tile/entries/001 do not have the hashes"):
+    with pytest.raises(LedgerUnsafeError, match="tile/entries/001 do not have the signed hashes"):
         write_tree(log, folder)
     assert not (folder / "checkpoint").exists()
 
