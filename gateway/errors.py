@@ -13,6 +13,7 @@ GatewayError
 ├── LedgerLostError      the ledger stopped taking records during a run
 ├── RequestError         the caller's request cannot be carried out
 │   ├── UnknownDecisionError
+│   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
 │   └── ResolutionRefusedError
@@ -158,6 +159,12 @@ class UnknownDecisionError(RequestError):
     """The ledger has no decision with this id."""
 
     code: ClassVar[str] = "unknown_decision"
+
+
+class FeedRefusedError(RequestError):
+    """An item was refused: another one has its sequence, or another source delivers the feed."""
+
+    code: ClassVar[str] = "feed_refused"
 
 
 class ApprovalRefusedError(RequestError):

@@ -37,6 +37,7 @@ class Kind(StrEnum):
     CANCEL_SENT = "cancel_sent"
     DECISION_SEALED = "decision_sealed"
     MARK_TAKEN = "mark_taken"
+    FEED_CONDITION = "feed_condition"
     SESSION_EVENT = "session_event"
     FIX_INBOUND = "fix_inbound"
     FIX_ANOMALY = "fix_anomaly"

@@ -238,6 +238,12 @@ _TABLE: tuple[KindSpec, ...] = (
         section=True,
     ),
     _spec(
+        Kind.FEED_CONDITION,
+        _M,
+        "run_id instrument feed source condition sequence detail received_us",
+        "feed:<run_id>:<n>",
+    ),
+    _spec(
         Kind.SESSION_EVENT,
         _S,
         "event detail state? session? reset_no? cause? old_sender? old_target? new_sender? "

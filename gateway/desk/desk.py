@@ -14,6 +14,7 @@ from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.answers import intent_response, told
+from gateway.desk.feeding import Feeding
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.kill import KillSwitch
 from gateway.desk.reads import Reads
@@ -53,6 +54,7 @@ class DeskParts:
         tags: of the run's own account; agents trade in the account `<account>.agent`.
         parts: returns each part's state: "ready", or what is wrong.
         witnessed: returns how far the witnesses are; None without witnesses.
+        feeding: takes what feeds post; None where the market is played.
     """
 
     tags: Tags
@@ -70,6 +72,7 @@ class DeskParts:
     parts: Callable[[], dict[str, str]]
     telemetry: Telemetry
     witnessed: Callable[[], dict[str, Any] | None] = lambda: None
+    feeding: Feeding | None = None
 
 
 @dataclass(slots=True)
@@ -275,12 +278,12 @@ class Desk:
 
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]
-        session = self.own.market.session(request.instrument)
+        snapshot = self.own.market.snapshot(request.instrument)
         return Case(
             decision_id=decision_id,
             tags=replace(self.own.tags, account=f"{self.own.tags.account}.agent"),
             instrument=instrument,
-            snapshot=session.snapshot,
+            snapshot=snapshot,
             strategy=AGENT_WISH,
             author=caller.name,
             tick=lambda: self.own.market.tick(request.instrument),

@@ -3,7 +3,7 @@
 Market time is the session's tick time plus the time measured since the session opened. It is the
 same for every instrument.
 
-Not here: the sessions themselves (`sessions`), live feeds.
+Not here: the sessions themselves (`sessions`), the market of `serve` (`board`).
 """
 
 import threading
@@ -13,6 +13,7 @@ from gateway.clock import MarketInstant, monotonic_us
 from gateway.errors import RequestError
 from gateway.feeds.sessions import PlaybackSession
 from gateway.walk.ports import Tick
+from inference.snapshot import Snapshot
 from risk.state.state import Phase, Quote
 
 REPEAT_US = 1_000_000
@@ -58,6 +59,14 @@ class Market:
             quoted = ", ".join(sorted(self._sessions)) or "none yet"
             raise RequestError(problem=f"{instrument} is not quoted here; quoted: {quoted}")
         return found
+
+    def snapshot(self, instrument: str) -> Snapshot:
+        """Return what a decision may see now.
+
+        Raises:
+            RequestError: the instrument is not quoted.
+        """
+        return self.session(instrument).snapshot
 
     def tick(self, instrument: str) -> Tick:
         """Return the standing quote as the feed last repeated it."""

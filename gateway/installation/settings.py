@@ -160,6 +160,29 @@ class PlaybackSettings(_Section):
     )
 
 
+class FeedSettings(_Section):
+    """The market data that `serve` is fed."""
+
+    stale_after_s: float = Field(
+        default=5.0,
+        gt=0,
+        le=3600,
+        description="a quote is stale after this many seconds without one",
+    )
+    late_after_s: float = Field(
+        default=2.0,
+        gt=0,
+        le=3600,
+        description="a quote whose event time is older at its receipt is late, seconds",
+    )
+    bar_age_h: float = Field(
+        default=120.0, gt=0, le=8760, description="bars are stale when the last closed so long ago"
+    )
+    mark_every_s: float = Field(
+        default=60.0, ge=1, le=3600, description="time between marks of the holdings, seconds"
+    )
+
+
 class RetentionSettings(_Section):
     """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
 
@@ -232,6 +255,7 @@ class Settings(BaseSettings):
     fix: FixSettings = FixSettings()
     simulator: SimulatorSettings = SimulatorSettings()
     playback: PlaybackSettings = PlaybackSettings()
+    feeds: FeedSettings = FeedSettings()
     retention: RetentionSettings = RetentionSettings()
     liability: LiabilitySettings = LiabilitySettings()
 

@@ -32,7 +32,9 @@ from gateway.installation.children.simulator import Simulator
 from gateway.launch.events import Events
 from gateway.launch.housekeeping import Housekeeping
 from gateway.launch.parts import (
+    make_feeding,
     make_kill_switch,
+    make_market,
     make_tools,
     make_views,
     open_ledger,
@@ -114,7 +116,7 @@ class _Starter:
         self._stack = stack
         self._say = say
         self._telemetry = Telemetry()
-        self._market = Market()
+        self._market = make_market(plan)
         self._orders = Orders()
         pace = plan.profile(plan.settings.fix.port or 1).pace
         self._budget = Budget(pace.questions_per_s)
@@ -197,6 +199,7 @@ class _Starter:
         self._pulse.start()
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
+        feeding = desk.own.feeding
         chaser = Chaser(fix, self._orders, self._budget)
         return Housekeeping(
             {
@@ -207,6 +210,7 @@ class _Starter:
                 "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
+                **({} if feeding is None else {"watching the feeds": feeding.watch}),
             }
         )
 
@@ -304,6 +308,7 @@ class _Starter:
                 parts=lambda: self._parts(ledger, engine, fix, section),
                 telemetry=self._telemetry,
                 witnessed=self._publishing.document,
+                feeding=make_feeding(plan, self._market, ledger),
             )
         )
 

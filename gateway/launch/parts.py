@@ -16,9 +16,13 @@ from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from gateway import clock
+from gateway.desk.feeding import Feeding
 from gateway.desk.kill import KillSwitch
 from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.errors import NotReadyError
+from gateway.feeds.board import FedMarket
+from gateway.feeds.conditions import FeedLimits
+from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
@@ -45,6 +49,33 @@ from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
 
 _log = logging.getLogger(__name__)
+
+
+def make_market(plan: Plan) -> Market:
+    """Return the market: what feeds deliver, or the playback's."""
+    if not plan.fed:
+        return Market()
+    given = plan.settings.feeds
+    limits = FeedLimits(
+        stale_us=int(given.stale_after_s * 1_000_000),
+        late_us=int(given.late_after_s * 1_000_000),
+        bar_age_us=int(given.bar_age_h * 3_600_000_000),
+    )
+    return FedMarket(plan.instruments, limits)
+
+
+def make_feeding(plan: Plan, market: Market, ledger: Ledger) -> Feeding | None:
+    """Return what takes the feeds' items; None where the market is played."""
+    if not isinstance(market, FedMarket):
+        return None
+    return Feeding(
+        market=market,
+        ledger=ledger,
+        tags=plan.tags,
+        wall_us=clock.wall_us,
+        monotonic_us=clock.monotonic_us,
+        mark_every_us=int(plan.settings.feeds.mark_every_s * 1_000_000),
+    )
 
 
 def start_engine(plan: Plan, stack: ExitStack, events: Events) -> EngineChild:

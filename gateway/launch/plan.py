@@ -58,6 +58,7 @@ class Plan:
     Attributes:
         simulator: the paper counterparty, None with a real broker.
         profile: returns the FIX session's profile for a port (the simulator's own).
+        fed: feeds deliver the market over the API; otherwise it is played.
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
         co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
         engine_program: the engine child's command line; no setting changes it.
@@ -81,6 +82,7 @@ class Plan:
     engine_fault: str = ""
     engine_program: tuple[str, ...] = ENGINE_PROGRAM
     co_signers: tuple[Signer, ...] = ()
+    fed: bool = False
 
     @property
     def origin(self) -> str:
@@ -214,6 +216,7 @@ def serving_plan(settings: Settings) -> Plan:
             update={"host": settings.fix.host}
         ),
         profile_name="serve",
+        fed=True,
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )

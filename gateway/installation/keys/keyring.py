@@ -79,6 +79,7 @@ class Keyring:
             ("operator", Role.OPERATOR),
             ("approver", Role.APPROVER),
             ("auditor", Role.AUDITOR),
+            ("feed", Role.FEED),
             ("demo-agent", Role.AGENT),
             ("agent", Role.AGENT),
         ):

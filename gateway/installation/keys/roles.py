@@ -11,6 +11,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     APPROVER = "approver"
     AUDITOR = "auditor"
+    FEED = "feed"
 
 
 class SigningRole(StrEnum):
@@ -22,7 +23,7 @@ class SigningRole(StrEnum):
 
 MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
-    "read": frozenset(Role),
+    "read": frozenset({Role.AGENT, Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "watch": frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
@@ -30,6 +31,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "resolve": frozenset({Role.OPERATOR}),
     "erase": frozenset({Role.OPERATOR}),
     "disclose": frozenset({Role.AUDITOR}),
+    "feed": frozenset({Role.FEED}),
     "mirror": frozenset({Role.AUDITOR}),
 }
 """The roles that may do an action; `watch` is to see the pages, which show every decision."""

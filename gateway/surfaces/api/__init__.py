@@ -5,6 +5,7 @@ Not here: HTML, request models.
     app          the application and the table from error code to HTTP status
     bodies       strict JSON bodies: no key twice
     intents      POST /v1/intents
+    market       POST /v1/market/quotes, /v1/market/bars
     decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
     kill         POST /v1/kill, POST /v1/kill/release
     differences  GET /v1/differences, POST /v1/differences/{seq}/resolve

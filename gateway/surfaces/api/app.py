@@ -12,7 +12,7 @@ from gateway.desk.desk import Desk
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
-from gateway.surfaces.api import decisions, differences, health, intents, kill, log, privacy
+from gateway.surfaces.api import decisions, differences, health, intents, kill, log, market, privacy
 from gateway.surfaces.limits import BodyLimit
 
 FIELD_CHARS_MAX: Final = 80
@@ -21,6 +21,7 @@ STATUS: Final = {
     "not_ready": 503,
     "request": 400,
     "unknown_decision": 404,
+    "feed_refused": 409,
     "approval_refused": 409,
     "release_refused": 403,
     "resolution_refused": 409,
@@ -47,7 +48,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.keyring = keyring
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    for module in (intents, decisions, kill, differences, privacy, log, health):
+    for module in (intents, market, decisions, kill, differences, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

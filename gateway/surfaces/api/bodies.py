@@ -29,10 +29,10 @@ class StrictRoute(APIRoute):
 class _StrictRequest(Request):
     @override
     async def json(self) -> Any:
-        return json.loads(await self.body(), object_pairs_hook=_once)
+        return json.loads(await self.body(), object_pairs_hook=each_key_once)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse a key that occurs twice; the error is answered with 422."""
     found = dict(pairs)
     if len(found) != len(pairs):

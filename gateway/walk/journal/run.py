@@ -175,6 +175,58 @@ def mark_taken(
     )
 
 
+def feed_mark(
+    tags: Tags, *, instrument: str, market_time_us: int, price_ticks: int, day: str, opens: bool
+) -> Draft:
+    """A mark at a feed's middle; the first of a UTC day is its `open`."""
+    return Draft(
+        stream=f"market/{instrument}",
+        kind=Kind.MARK_TAKEN,
+        payload={
+            **tags.document(),
+            "instrument": instrument,
+            "market_time_us": market_time_us,
+            "price_ticks": price_ticks,
+            "kind": "open" if opens else "feed",
+            "session_date": day,
+            "source": "feed",
+        },
+        actor=GATEWAY,
+        idem_key=f"mark:{tags.account}:{tags.run_id}:{market_time_us}",
+    )
+
+
+def feed_condition(  # noqa: PLR0913 - the fields of the record
+    run_id: str,
+    *,
+    number: int,
+    instrument: str,
+    feed: str,
+    source: str,
+    condition: str,
+    sequence: int,
+    detail: str,
+    received_us: int,
+) -> Draft:
+    """A change of what is wrong with a feed of one instrument; `ok` when nothing is."""
+    return Draft(
+        stream=f"market/{instrument}",
+        kind=Kind.FEED_CONDITION,
+        payload={
+            "run_id": run_id,
+            "instrument": instrument,
+            "feed": feed,
+            "source": source,
+            "condition": condition,
+            "sequence": sequence,
+            "detail": detail,
+            "received_us": received_us,
+        },
+        actor=GATEWAY,
+        idem_key=f"feed:{run_id}:{number}",
+    )
+
+
 def run_finished(tags: Tags, summary: Mapping[str, Any]) -> Draft:
     """The end of a run that was played to its end, with its summary."""
     return Draft(
@@ -232,7 +284,7 @@ class ModelLoaded(Contents, frozen=True, kw_only=True):
 
 
 class MarkTaken(Contents, frozen=True, kw_only=True):
-    """The contents of `mark_taken`; `kind` is `open` or `close`."""
+    """The contents of `mark_taken`; `kind` is `open`, `close` or `feed`."""
 
     instrument: str
     price_ticks: int

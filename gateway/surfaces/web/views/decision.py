@@ -265,7 +265,7 @@ def _marks(reader: LedgerReader, seq: int, taken: Body) -> tuple[int, ...]:
     ):
         body = Body(record.body)
         time_us, ticks = body.whole("market_time_us"), body.whole("price_ticks")
-        ours = body.text("run_id") == run_id and body.text("kind") != "open"
+        ours = body.text("run_id") == run_id and body.text("kind") not in {"open", "feed"}
         if ours and time_us and ticks and time_us > as_of:
             found[time_us] = ticks
     return tuple(ticks for _, ticks in sorted(found.items()))

@@ -41,6 +41,7 @@ PERSONS = {
     Role.OPERATOR: "operator",
     Role.APPROVER: "approver",
     Role.AUDITOR: "auditor",
+    Role.FEED: "feed",
 }
 IN = "in"
 REFUSED = re.compile(r"<h1>Not (done|for you)</h1>")
@@ -180,7 +181,7 @@ def test_each_roles_key_opens_what_the_document_says(site: Site, role: Role) -> 
         assert got(ask(site, site.with_key(PERSONS[role]), one)) == expected, (one, role)
 
 
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
+@pytest.mark.parametrize("role", [role for role in Role if role not in {Role.AGENT, Role.FEED}])
 def test_each_roles_session_opens_its_pages_and_no_route_of_the_api(site: Site, role: Role) -> None:
     for one in promises():
         browser = site.browser()

@@ -92,4 +92,5 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "erase": {"operator"},
         "disclose": {"auditor"},
         "mirror": {"auditor"},
+        "feed": {"feed"},
     }

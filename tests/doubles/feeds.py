@@ -1,0 +1,81 @@
+"""Items as a feed posts them, made from the playback's first session and moved to today."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from gateway.desk.feeding import Feeding
+from gateway.feeds.board import FedMarket
+from gateway.feeds.conditions import FeedLimits
+from gateway.feeds.sessions import PlaybackSession, load_playback, price_text
+from tests.doubles.memory_desk import MemoryDesk
+from tests.doubles.set_clock import SetClock
+from tests.doubles.small_desk import INSTRUMENTS
+
+HOUR_US = 3_600_000_000
+
+
+@cache
+def first_session() -> PlaybackSession:
+    """Return the playback's first session, of SPXN."""
+    return next(iter(load_playback().sessions(1)))
+
+
+def quote(number: int, time_us: int, **changes: object) -> dict[str, Any]:
+    """Return a quote as posted."""
+    session = first_session()
+    return {
+        "source": "alpha",
+        "instrument": session.instrument,
+        "sequence": number,
+        "event_time_us": time_us,
+        "bid": price_text(session.bid_ticks),
+        "ask": price_text(session.ask_ticks),
+        **changes,
+    }
+
+
+def bars(count: int, now_us: int) -> list[dict[str, Any]]:
+    """Return the last bars before the session, the newest closed an hour ago."""
+    known = first_session().snapshot.bars[-count:]
+    shift = now_us - HOUR_US - known[-1].close_time_us
+    return [
+        {
+            "source": "alpha",
+            "instrument": first_session().instrument,
+            "sequence": number,
+            "close_time_us": bar.close_time_us + shift,
+            "open": price_text(bar.open_ticks),
+            "high": price_text(bar.high_ticks),
+            "low": price_text(bar.low_ticks),
+            "close": price_text(bar.close_ticks),
+        }
+        for number, bar in enumerate(known, start=1)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FedDesk:
+    """A desk in memory that feeds deliver to, and its clock."""
+
+    desk: MemoryDesk
+    clock: SetClock
+    market: FedMarket
+    feeding: Feeding
+
+
+def fed_desk(desk: MemoryDesk) -> FedDesk:
+    """Turn a desk's market into one that feeds deliver."""
+    clock = SetClock()
+    own = desk.small.desk.own
+    market = FedMarket(INSTRUMENTS, FeedLimits(), clock.wall_us, clock.monotonic_us)
+    feeding = Feeding(
+        market=market,
+        ledger=own.tools.ledger,
+        tags=desk.small.tags,
+        wall_us=clock.wall_us,
+        monotonic_us=clock.monotonic_us,
+    )
+    dispatching = replace(own.dispatching, market_now_us=market.now_us)
+    desk.small.desk.own = replace(own, market=market, feeding=feeding, dispatching=dispatching)
+    return FedDesk(desk, clock, market, feeding)

@@ -1,0 +1,184 @@
+"""What feeds deliver to a desk: conditions on record, marks, and refusals that name them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from audit.errors import LedgerTimeoutError
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from gateway.errors import FeedRefusedError, RequestError
+from gateway.evidence.replay.replay import replay
+from gateway.feeds.board import BARS, QUOTES
+from gateway.feeds.items import PostedBar, PostedQuote, QuoteItem, bar_item, quote_item
+from gateway.walk.journal.run import MarkTaken
+from tests.doubles.feeds import FedDesk, bars, fed_desk, quote
+from tests.doubles.memory_desk import TABLE, memory_desk
+from tests.doubles.small_desk import INSTRUMENTS
+
+SECOND = 1_000_000
+SPXN = INSTRUMENTS["SPXN"]
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> FedDesk:
+    return fed_desk(memory_desk(tmp_path, live=False))
+
+
+def item(fed: FedDesk, number: int, **changes: object) -> QuoteItem:
+    return quote_item(PostedQuote(**quote(number, fed.clock.wall_us(), **changes)), SPXN)
+
+
+def put(fed: FedDesk, number: int, **changes: object) -> dict[str, Any]:
+    return fed.feeding.take(QUOTES, [item(fed, number, **changes)])
+
+
+def fill(fed: FedDesk, count: int = 60) -> None:
+    posted = bars(count, fed.clock.wall_us())
+    fed.feeding.take(BARS, [bar_item(PostedBar(**one), SPXN) for one in posted])
+
+
+def conditions(fed: FedDesk, feed: str = QUOTES) -> list[str]:
+    found = fed.desk.log.of_kind(Kind.FEED_CONDITION)
+    return [str(r.body["condition"]) for r in found if r.body["feed"] == feed]
+
+
+def refusal(fed: FedDesk) -> str:
+    with pytest.raises(RequestError) as refused:
+        fed.desk.ask()
+    assert not fed.desk.log.of_kind(Kind.INTENT_RECEIVED)
+    return str(refused.value)
+
+
+def test_fresh_quotes_and_enough_bars_let_an_intent_pass(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1)
+    answer = fed.desk.ask()
+    assert answer.result == "approved"
+    (taken,) = fed.desk.log.of_kind(Kind.QUOTE_TAKEN)
+    assert (taken.body["bid_ticks"], taken.body["seq_gap"]) == (item(fed, 1).bid_ticks, 0)
+    reader = cast("LedgerReader", fed.desk.log)
+    assert replay(reader, TABLE, answer.decision_id).lines, "it recomputes from its records"
+
+
+def test_a_stale_quote_is_refused_with_its_age_and_its_limit(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1)
+    fed.clock.passes(41 * SECOND)
+    assert refusal(fed) == "SPXN: quote is stale: last 41 s ago, limit 5 s"
+    fed.feeding.watch()
+    fed.feeding.watch()
+    assert conditions(fed) == ["ok", "stale"]
+    put(fed, 2)
+    assert len(fed.market.snapshot("SPXN").bars) == 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"bid": "300.00"}, "SPXN: quote is crossed: bid 30000 is above ask"),
+        ({"bid": "0"}, "SPXN: quote is not positive: bid 0"),
+        ({"event_time_us": 1}, "SPXN: quote is backwards: event time 1 after"),
+        ({"sequence": 9}, "SPXN: quote is after a gap: 7 missing before sequence 9"),
+    ],
+)
+def test_a_refusal_names_the_condition_until_the_next_sound_quote(
+    fed: FedDesk, changes: dict[str, Any], said: str
+) -> None:
+    fill(fed)
+    put(fed, 1)
+    assert put(fed, **{"number": 2, **changes})["conditions"][0]["item"] == 1
+    assert said in refusal(fed)
+    put(fed, 10 if "sequence" in changes else 3)
+    assert fed.desk.ask().result == "approved"
+
+
+def test_a_refusal_says_how_many_bars_are_missing_and_what_a_restart_loses(fed: FedDesk) -> None:
+    assert "no quote since the start" in refusal(fed)
+    put(fed, 1)
+    assert "no bars since the start, 49 are needed" in refusal(fed)
+    assert "a restart loses them" in refusal(fed)
+    fill(fed, 12)
+    assert "37 bars are missing, 12 of 49 came since the start" in refusal(fed)
+
+
+def test_a_missed_bar_is_never_bridged_and_can_come_later(fed: FedDesk) -> None:
+    posted = [bar_item(PostedBar(**one), SPXN) for one in bars(60, fed.clock.wall_us())]
+    late = posted.pop(30)
+    assert fed.feeding.take(BARS, posted)["conditions"][0]["condition"] == "gap"
+    put(fed, 1)
+    assert "20 bars are missing, 29 of 49 came since the start; earlier ones" in refusal(fed)
+    assert fed.feeding.take(BARS, [late])["conditions"] == []
+    put(fed, 2)
+    assert fed.desk.ask().result == "approved"
+    assert conditions(fed, BARS) == ["ok", "gap"]  # within the minute; `watch` records the rest
+    fed.clock.passes(61 * SECOND)
+    fed.feeding.watch()
+    assert conditions(fed, BARS) == ["ok", "gap", "ok"]
+
+
+def test_bars_of_long_ago_are_stale(fed: FedDesk) -> None:
+    fill(fed)
+    fed.clock.passes(121 * 3600 * SECOND)
+    put(fed, 1)
+    assert "SPXN: bars are stale: last close 122 h ago, limit 120 h" in refusal(fed)
+
+
+def test_a_flood_of_bad_items_leaves_few_records(fed: FedDesk) -> None:
+    for number in range(1, 400):
+        put(fed, number, **({"bid": "300.00"} if number % 2 else {}))
+    assert conditions(fed) == ["crossed", "ok"]
+    fed.feeding.watch()
+    fed.clock.passes(61 * SECOND)
+    put(fed, 400, bid="300.00")
+    assert conditions(fed) == ["crossed", "ok", "crossed"]
+
+
+def test_the_same_item_is_a_repeat_and_another_under_its_sequence_refused(fed: FedDesk) -> None:
+    first = item(fed, 1)
+    assert fed.feeding.take(QUOTES, [first]) == {"taken": 1, "repeats": 0, "conditions": []}
+    assert fed.feeding.take(QUOTES, [first]) == {"taken": 0, "repeats": 1, "conditions": []}
+    other = replace(first, ask_ticks=first.ask_ticks + 1)
+    with pytest.raises(FeedRefusedError, match="item 2: SPXN sequence 1 of alpha: another item"):
+        fed.feeding.take(QUOTES, [item(fed, 2), other])
+    assert "quote is in conflict" in refusal(fed)
+    assert conditions(fed) == ["ok", "conflict"]
+    assert fed.market.tick("SPXN").quote.seq_gap == 1
+
+
+def test_a_second_source_waits_until_the_first_is_stale(fed: FedDesk) -> None:
+    put(fed, 5)
+    with pytest.raises(FeedRefusedError, match="come from alpha; a second source is not taken"):
+        put(fed, 1, source="beta")
+    fed.clock.passes(6 * SECOND)
+    assert put(fed, 1, source="beta")["conditions"] == []
+
+
+def test_without_its_record_a_condition_has_no_effect(fed: FedDesk) -> None:
+    fed.desk.log.refuses = LedgerTimeoutError("away", written=False)
+    with pytest.raises(LedgerTimeoutError):
+        put(fed, 1)
+    fed.desk.log.refuses = None
+    assert "no quote since the start" in refusal(fed)
+
+
+def test_holdings_are_marked_at_a_fresh_quotes_middle_and_not_too_often(fed: FedDesk) -> None:
+    fed.feeding.watch()
+    put(fed, 1)
+    fed.feeding.watch()
+    fed.feeding.watch()
+    marks = fed.desk.log.of_kind(Kind.MARK_TAKEN)
+    assert [r.body["account"] for r in marks] == ["run-pages", "run-pages.agent"]
+    assert {MarkTaken.of(r).kind for r in marks} == {"open"}
+    first = item(fed, 1)
+    assert {MarkTaken.of(r).price_ticks for r in marks} == {
+        (first.bid_ticks + first.ask_ticks) // 2
+    }
+    fed.clock.passes(61 * SECOND)
+    fed.feeding.watch()
+    assert len(fed.desk.log.of_kind(Kind.MARK_TAKEN)) == 2, "a stale quote marks nothing"
+    put(fed, 2)
+    fed.feeding.watch()
+    assert len(fed.desk.log.of_kind(Kind.MARK_TAKEN)) == 4
