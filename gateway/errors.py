@@ -7,6 +7,7 @@ GatewayError
 ├── CustodyError         other users can read or change key files
 ├── DoorError            another process could answer in the gateway's place
 ├── IntakeError          data from outside was refused
+├── InstrumentsError     the table of instruments has faults
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
 ├── SessionLostError     the FIX session's folder is behind the ledger
@@ -105,6 +106,20 @@ class IntakeError(GatewayError):
     says: ClassVar[str] = "{self.where}: {self.problem}"
     where: str
     problem: str
+
+
+@dataclass(slots=True, kw_only=True)
+class InstrumentsError(GatewayError):
+    """A table of instruments cannot be used; the message has a line for each fault."""
+
+    code: ClassVar[str] = "instruments"
+    file: str
+    faults: tuple[str, ...]
+
+    @override
+    def __str__(self) -> str:
+        count = f"{len(self.faults)} error{'s' * (len(self.faults) != 1)}"
+        return "\n".join((f"{self.file}: {count}", *(f"  {one}" for one in self.faults)))
 
 
 @dataclass(slots=True, kw_only=True)

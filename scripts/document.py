@@ -89,7 +89,7 @@ def settings_page() -> str:
             "A setting is an environment variable. An unknown name with the prefix stops the"
             " start, so a mistyped name is never ignored. An empty value counts as unset. `run`"
             " has development defaults for all settings; `serve` has no default for database,"
-            " keys and broker port."
+            " keys, broker port and instruments."
         ),
     ]
     sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]

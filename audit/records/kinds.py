@@ -35,7 +35,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
         "currency? instruments? settings? origin? seed? policy_digest? detail? "
-        "order_profile? liability? record_rules?",
+        "order_profile? liability? record_rules? table_digest?",
         "run_started:<run_id>",
     ),
     _spec(
@@ -55,8 +55,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.INSTRUMENT_LISTED,
         _M,
-        "instrument",
-        "listed:<digest of the instrument>",
+        "instrument reference? table_digest?",
+        "listed:<digest of the payload>",
     ),
     _spec(
         Kind.INTENT_RECEIVED,

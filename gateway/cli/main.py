@@ -18,7 +18,7 @@ from fix.errors import FixError
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import check as checking
 from gateway.cli.verbs import differences as differing
-from gateway.cli.verbs import keys, privacy
+from gateway.cli.verbs import instruments, keys, privacy
 from gateway.cli.verbs import kill as stopping
 from gateway.cli.verbs import maintain as upkeep
 from gateway.cli.verbs import policy as deciding
@@ -47,6 +47,7 @@ for group in (
     differing,
     keys,
     deciding,
+    instruments,
     privacy,
     training,
 ):

@@ -2,12 +2,13 @@
 
 Not here: a decision, tagging of news, an append.
 
-    sessions  the playback: the sessions of 2018 of two index series, in order
-    text      invisible characters in text from outside
-    intake    parsers for data from outside
-    market    the playback's standing quotes and market clock
-    items     quotes and bars as a feed posts them, and in ticks
-    conditions  what is wrong with an item: the pure judge
-    board     the market of `serve`: what feeds delivered
-    news/     dated events, `events_2018.json`
+    sessions      the playback: the sessions of 2018 of two index series, in order
+    text          invisible characters in text from outside
+    intake        parsers for data from outside
+    market        the playback's standing quotes and market clock
+    items         quotes and bars as a feed posts them, and in ticks
+    conditions    what is wrong with an item: the pure judge
+    board         the market of `serve`: what feeds delivered
+    instruments/  reference data: tables of instruments
+    news/         dated events, `events_2018.json`
 """

@@ -3,7 +3,8 @@
 Rules:
 
 - An unknown name stops the start: a mistyped limit must not be ignored.
-- `run` fills development defaults; `serve` has no default for database, keys or broker.
+- `run` fills development defaults; `serve` has no default for database, keys, broker or
+  instruments.
 """
 
 import os
@@ -248,6 +249,10 @@ class Settings(BaseSettings):
         default="desk",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,23}$",
         description="account of `serve`, kept over restarts; each `run` opens a new one",
+    )
+    instruments: Path | None = Field(
+        default=None,
+        description="table of instruments, TOML or CSV, for `serve`; `run` has its own two",
     )
     api: ApiSettings = ApiSettings()
     ledger: LedgerSettings = LedgerSettings()

@@ -39,6 +39,7 @@ from gateway.launch.parts import (
     make_views,
     open_ledger,
     recorded_epoch,
+    refuse_changed_terms,
     restore_kill,
     start_counterparty,
     start_database,
@@ -162,7 +163,7 @@ class _Starter:
         self._events.kill_switch, self._events.settler = kill_switch, self._settler
         self._events.book_check = book_check = self._book_check(ledger, reader)
         self._housekeeping = self._chores(desk, fix)
-        self._begin_run(ledger)
+        self._begin_run(ledger, reader)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
         self._feel_pulse(ledger, dsn)
@@ -320,7 +321,8 @@ class _Starter:
         complete(privacy, self._say)
         return privacy
 
-    def _begin_run(self, ledger: Ledger) -> None:
+    def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
+        refuse_changed_terms(self._plan, reader, self._orders)
         for draft in self._plan.opening_records():
             ledger.append(draft)
         ledger.checkpoint_now()

@@ -19,9 +19,10 @@ from gateway import clock
 from gateway.desk.feeding import Feeding
 from gateway.desk.kill import KillSwitch
 from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
-from gateway.errors import NotReadyError
+from gateway.errors import InstrumentsError, NotReadyError
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
+from gateway.feeds.instruments.fit import changes
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
@@ -40,6 +41,8 @@ from gateway.launch.session import refuse_lost, simulator_after
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.run import InstrumentListed
+from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from inference.codec.codec import ReturnCodec
@@ -292,3 +295,18 @@ def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:
     if checkpoint is None:
         raise NotReadyError(part="ledger", state="without a checkpoint")
     return checkpoint.root, checkpoint.size
+
+
+def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> None:
+    """Refuse a table that changes or drops an instrument which has orders on record.
+
+    Raises:
+        InstrumentsError: the table does so; nothing was recorded.
+    """
+    listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
+    verdicts = (one.verdict for one in (*orders.live(), *orders.traded()))
+    traded = (VerdictGiven.of(one).instrument for one in verdicts if one is not None)
+    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), traded))
+    if found:
+        file = plan.settings.instruments or "the playback's table"
+        raise InstrumentsError(file=str(file), faults=found)

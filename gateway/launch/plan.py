@@ -22,8 +22,10 @@ from fix.dialects.profile import Profile, parse_profile, simulator_profile
 from fix.errors import ProfileError
 from fix.simulator.control import SimulatorConfig
 from gateway import clock
-from gateway.errors import SettingsError
-from gateway.feeds.sessions import PLAYED, Playback
+from gateway.errors import InstrumentsError, SettingsError
+from gateway.feeds.instruments.fit import misfits
+from gateway.feeds.instruments.table import PLAYED_TABLE, InstrumentTable, read_table
+from gateway.feeds.sessions import Playback
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
@@ -42,6 +44,7 @@ from gateway.walk.journal.run import (
 )
 from gateway.walk.ports import Tags
 from inference.weights.registry import load_pair
+from risk.policy.policy import Policy
 from risk.policy.signing import SignedPolicy
 from risk.state.instrument import Instrument
 
@@ -70,7 +73,7 @@ class Plan:
     signer: Signer
     policy: SignedPolicy
     tags: Tags
-    instruments: dict[str, Instrument]
+    table: InstrumentTable
     equity_minor: int = EQUITY_MINOR
     simulator: SimulatorConfig | None = None
     profile: Callable[[int], Profile]
@@ -85,13 +88,17 @@ class Plan:
     fed: bool = False
 
     @property
+    def instruments(self) -> dict[str, Instrument]:
+        """The instruments of the table by symbol."""
+        return self.table.instruments
+
+    @property
     def origin(self) -> str:
         """The log's origin, the first line of a checkpoint."""
         return self.signer.vkey.name
 
     def opening_records(self) -> Iterator[Draft]:
         """Yield the records that open a run: the run, its instruments, its policy."""
-        instruments = tuple(self.instruments.values())
         yield run_started(
             self.tags,
             RunOpening(
@@ -103,15 +110,16 @@ class Plan:
                 first_as_of_us=self.first_as_of_us,
                 data_cutoff_us=self.data_cutoff_us,
                 equity_minor=self.equity_minor,
-                instruments=instruments,
+                instruments=tuple(self.instruments.values()),
+                table_digest=self.table.digest,
                 origin=self.origin,
                 liability=self.settings.liability.model_dump(),
                 retention_years=years_of(self.settings.retention),
                 broker=self.profile(self.settings.fix.port or 1),
             ),
         )
-        for instrument in instruments:
-            yield instrument_listed(instrument)
+        for listing in self.table.listings:
+            yield instrument_listed(listing, self.table.digest)
         yield policy_activated(self.tags, self.policy)
 
 
@@ -133,6 +141,11 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             problem="`run` trades with its own simulator on this machine and would not use"
             f" {settings.fix.host}: unset it, or use `serve` for a broker",
         )
+    if settings.instruments is not None:
+        raise SettingsError(
+            name="COUNTERSIGN_INSTRUMENTS",
+            problem="`run` plays its own two instruments: unset it, or use `serve`",
+        )
     state = StateFolder.of(settings)
     refuse_without_key(state)
     state.create()
@@ -151,7 +164,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         co_signers=tuple(co_signers),
         policy=development_policy(keyring),
         tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
-        instruments=played_instruments(),
+        table=read_table(PLAYED_TABLE),
         simulator=SimulatorConfig(
             folder=state.root / "ems",
             port=settings.fix.port,
@@ -179,6 +192,7 @@ def serving_plan(settings: Settings) -> Plan:
     Raises:
         SettingsError: a setting without a default is missing, a test's hook is set, an officer's
             private key is in the gateway's folders, or the policy is not signed by both.
+        InstrumentsError: the table of instruments has faults, or the policy contradicts it.
         CustodyError: others may use keys, or own them.
     """
     for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
@@ -195,6 +209,13 @@ def serving_plan(settings: Settings) -> Plan:
     ]
     if missing:
         raise SettingsError(name=missing[0], problem="has no default in `serve`; set it")
+    if settings.instruments is None:
+        raise SettingsError(
+            name="COUNTERSIGN_INSTRUMENTS",
+            problem="has no default in `serve`; write a file with a section for each instrument, as"
+            " `countersign instruments example` prints one, and set it to that file",
+        )
+    table = read_table(settings.instruments)
     state = StateFolder.of(settings)
     state.create()
     refuse_open(state)
@@ -202,6 +223,9 @@ def serving_plan(settings: Settings) -> Plan:
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
     read_secret(state.keys)  # fail now if there is none
     refuse_officers_keys(state)
+    policy = served_policy(keyring, clock.wall_us())
+    broker = _broker(settings.fix, settings.fix.port).model_copy(update={"host": settings.fix.host})
+    _fitting(table, settings.instruments, policy.policy, broker)
     run_id = new_run_id()
     return Plan(
         settings=settings,
@@ -209,12 +233,10 @@ def serving_plan(settings: Settings) -> Plan:
         keyring=keyring,
         signer=signer,
         co_signers=tuple(co_signers),
-        policy=served_policy(keyring, clock.wall_us()),
+        policy=policy,
         tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
-        instruments=played_instruments(),
-        profile=lambda _: _broker(settings.fix, settings.fix.port).model_copy(
-            update={"host": settings.fix.host}
-        ),
+        table=table,
+        profile=lambda _: broker,
         profile_name="serve",
         fed=True,
         first_as_of_us=clock.wall_us(),
@@ -238,20 +260,11 @@ def _broker(fix: FixSettings, port: int) -> Profile:
         raise SettingsError(name=f"{PREFIX}FIX__{name}", problem=str(error)) from error
 
 
-def played_instruments() -> dict[str, Instrument]:
-    """Return the notional instruments of the playback."""
-    return {
-        played.symbol: Instrument(
-            symbol=played.symbol,
-            asset_class="index",
-            tick_minor=played.tick_minor,
-            lot=played.lot,
-            multiplier=played.multiplier,
-            currency=played.currency,
-            min_qty=1,
-        )
-        for played in PLAYED
-    }
+def _fitting(table: InstrumentTable, file: Path, policy: Policy, broker: Profile) -> None:
+    """Refuse a table that the policy or the broker's profile contradicts."""
+    found = tuple(misfits(table.listings, policy, broker))
+    if found:
+        raise InstrumentsError(file=str(file), faults=found)
 
 
 def new_run_id() -> str:

@@ -13,6 +13,7 @@ Not here: printing more than the result.
     keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
                  settings
     policy       policy new, show, sign and diff
+    instruments  instruments check, show and example: the table of instruments
     privacy      erase, hold, release-hold, disclose: personal values in the ledger
     train        train: the model pair, through the same code that made the bundled one
 """

@@ -52,8 +52,8 @@ def serve(
 ) -> None:
     """Serve the API and the pages with your own keys, database and broker; create nothing.
 
-    COUNTERSIGN_KEYS, COUNTERSIGN_LEDGER__DSN and COUNTERSIGN_FIX__PORT have no default;
-    `countersign settings` lists every setting.
+    COUNTERSIGN_KEYS, COUNTERSIGN_LEDGER__DSN, COUNTERSIGN_FIX__PORT and COUNTERSIGN_INSTRUMENTS
+    have no default; `countersign settings` lists every setting.
     """
     from gateway.launch.run import serve_production
 

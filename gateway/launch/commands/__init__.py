@@ -1,7 +1,8 @@
-"""Commands that speak to a gateway that may be running.
+"""Commands of the desk: to a gateway that may be running, and about its table of instruments.
 
 Not here: options and help.
 
     differences  list and resolve differences, through the running gateway
+    instruments  check and show a table of instruments
     kill         kill and release, with or without a running gateway
 """

@@ -5,7 +5,7 @@ stands as text.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from audit.privacy.retention import YEARS_FIELD
@@ -36,6 +36,7 @@ class RunOpening:
         first_as_of_us: the first decision's as-of, microseconds UTC.
         data_cutoff_us: end of the model's training data, microseconds UTC.
         equity_minor: opening equity, cents.
+        table_digest: SHA-256 (hex) of the table of instruments.
         retention_years: years to keep, by class of record.
         broker: profile of the FIX session, for what an order's text depends on.
     """
@@ -49,6 +50,7 @@ class RunOpening:
     data_cutoff_us: int
     equity_minor: int
     instruments: tuple[Instrument, ...]
+    table_digest: str
     origin: str
     liability: Mapping[str, JSON]
     retention_years: Mapping[str, int]
@@ -72,6 +74,7 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
             "equity_minor": opening.equity_minor,
             "currency": "USD",
             "instruments": [document_of(one) for one in opening.instruments],
+            "table_digest": opening.table_digest,
             "origin": opening.origin,
             "liability": dict(opening.liability),
             "record_rules": RECORD_RULES,
@@ -91,15 +94,51 @@ def order_profile(profile: Profile) -> dict[str, JSON]:
     return document
 
 
-def instrument_listed(instrument: Instrument) -> Draft:
-    """An instrument with its terms; the same terms again are the same record."""
-    document: JSON = document_of(instrument)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """An instrument and what else its table says of it; None where the table says nothing.
+
+    Attributes:
+        mic: the venue, ISO 10383.
+        max_qty: largest order that the venue takes, in lots.
+        calendar: name of the trading calendar.
+        margin_bp: initial margin, basis points of the notional; kept, not used yet.
+        adv_lots: average daily volume in lots; kept, not used yet.
+        borrow_bp: yearly borrow fee in basis points; kept, not used yet.
+    """
+
+    instrument: Instrument
+    max_qty: int
+    calendar: str
+    isin: str | None = None
+    figi: str | None = None
+    mic: str | None = None
+    sector: str | None = None
+    region: str | None = None
+    issuer: str | None = None
+    margin_bp: int | None = None
+    adv_lots: int | None = None
+    borrow_bp: int | None = None
+
+    def reference(self) -> dict[str, JSON]:
+        """Return what the table says besides the instrument's units."""
+        said = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def instrument_listed(listing: Listing, table_digest: str) -> Draft:
+    """An instrument with its reference data; the same listing of the same table is one record."""
+    payload: dict[str, JSON] = {
+        "instrument": document_of(listing.instrument),
+        "reference": listing.reference(),
+        "table_digest": table_digest,
+    }
     return Draft(
-        stream=f"market/{instrument.symbol}",
+        stream=f"market/{listing.instrument.symbol}",
         kind=Kind.INSTRUMENT_LISTED,
-        payload={"instrument": document},
-        actor=PLAYBACK,
-        idem_key=f"listed:{digest_of(document)}",
+        payload=payload,
+        actor=GATEWAY,
+        idem_key=f"listed:{digest_of(payload)}",
     )
 
 
@@ -264,6 +303,10 @@ class RunStarted(Contents, frozen=True, kw_only=True):
     instruments: tuple[dict[str, Any], ...]
     order_profile: dict[str, Any]
     record_rules: int = 1
+
+
+class InstrumentListed(Contents, frozen=True, kw_only=True):
+    instrument: dict[str, Any]
 
 
 class RunMember(Contents, frozen=True, kw_only=True):

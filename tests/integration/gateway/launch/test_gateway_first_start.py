@@ -59,6 +59,7 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         ("COUNTERSIGN_LEDGER__DSN", login_dsn),
         ("COUNTERSIGN_FIX__PORT", "1"),
         ("COUNTERSIGN_API__PORT", "0"),
+        ("COUNTERSIGN_INSTRUMENTS", str(tmp_path / "instruments.toml")),
     ):
         monkeypatch.setenv(name, value)
     officers = {role: tmp_path / "home" / role / f"{role}.key" for role in ("risk", "compliance")}
@@ -70,6 +71,8 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
     for role, file in officers.items():
         do("officer-key", file, "--role", role)
         shutil.copy(file.with_suffix(".pub"), keys)
+    (tmp_path / "instruments.toml").write_text(do("instruments", "example").stdout)
+    do("instruments", "check")
     do("policy", "new", draft)
     do("policy", "sign", draft, "--key", officers["risk"])
     shutil.copy(bundle, keys)

@@ -23,6 +23,7 @@ from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
 from audit.upkeep.dump import verify_database
 from gateway.clock import wall_us
 from gateway.errors import RequestError, SettingsError
+from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.keys.disavowal import disavow
 from gateway.installation.keys.keyring import Keyring
@@ -292,7 +293,8 @@ def test_serve_does_not_start_without_the_key_of_the_rows(plan: Plan, postgres_d
     with pytest.raises(SettingsError, match="readable by others"):
         read_secret(plan.state.keys)
     secret.unlink()
-    settings = plan.settings.model_copy(update={"keys": plan.state.keys})
+    served = {"keys": plan.state.keys, "instruments": PLAYED_TABLE}
+    settings = plan.settings.model_copy(update=served)
     fix = settings.fix.model_copy(update={"port": 1})
     with pytest.raises(SettingsError, match="make it with `countersign row-key`"):
         serving_plan(settings.model_copy(update={"fix": fix}))

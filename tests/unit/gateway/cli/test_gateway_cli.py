@@ -13,6 +13,7 @@ from typing_extensions import override
 from gateway.cli.__main__ import main as command
 from gateway.cli.main import app, exit_code_of
 from gateway.errors import SettingsError, StateInUseError
+from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.policy import given_policy
@@ -64,7 +65,7 @@ def test_settings_lists_every_name() -> None:
     assert [line.split()[0] for line in lines] == list(known_names())
 
 
-@pytest.mark.parametrize("missing", ["DSN", "KEYS", "PORT"])
+@pytest.mark.parametrize("missing", ["DSN", "KEYS", "PORT", "INSTRUMENTS"])
 def test_serve_has_no_default_for_database_keys_and_broker(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
 ) -> None:
@@ -72,6 +73,7 @@ def test_serve_has_no_default_for_database_keys_and_broker(
         "COUNTERSIGN_LEDGER__DSN": "postgresql:///nowhere",
         "COUNTERSIGN_KEYS": str(tmp_path),
         "COUNTERSIGN_FIX__PORT": "5001",
+        "COUNTERSIGN_INSTRUMENTS": str(PLAYED_TABLE),
     }
     for name, value in given.items():
         if not name.endswith(missing):
@@ -103,6 +105,7 @@ def test_serve_keeps_its_account_over_restarts_and_run_opens_a_new_one(
         ("COUNTERSIGN_LEDGER__DSN", "postgresql:///nowhere"),
         ("COUNTERSIGN_KEYS", str(tmp_path / "state" / "keys")),
         ("COUNTERSIGN_FIX__PORT", "5001"),
+        ("COUNTERSIGN_INSTRUMENTS", str(PLAYED_TABLE)),
     ):
         monkeypatch.setenv(name, value)
     part_with_officers(tmp_path / "state" / "keys", tmp_path)

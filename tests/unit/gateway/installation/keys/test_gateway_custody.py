@@ -10,6 +10,7 @@ import pytest
 from audit.errors import KeyFileError
 from audit.signers.file import FileSigner
 from gateway.errors import CustodyError
+from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
 from gateway.installation.keys.custody import faults, mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
@@ -42,6 +43,7 @@ def serving(state: StateFolder) -> Settings:
         update={
             "ledger": base.ledger.model_copy(update={"dsn": "postgresql://plain@/ledger"}),
             "fix": base.fix.model_copy(update={"port": 9}),
+            "instruments": PLAYED_TABLE,
         }
     )
 
