@@ -67,7 +67,8 @@ def test_keys_as_they_are_made_are_their_owners_alone(state: StateFolder) -> Non
     assert list(faults(state)) == []
     part_with_officers(state.keys, state.root.parent)
     assert list(faults(state)) == []
-    assert serving_plan(serving(state)).tags.dev is False
+    plan = serving_plan(serving(state))
+    assert (plan.tags.dev, plan.fed) == (False, True)
 
 
 @pytest.mark.parametrize(("name", "mode"), OPEN)
