@@ -201,6 +201,8 @@ def test_every_route_is_documented(app: App) -> None:
     routes = {(m.upper(), path) for path, verbs in document["paths"].items() for m in verbs}
     assert routes == {
         ("POST", "/v1/intents"),
+        ("POST", "/v1/market/quotes"),
+        ("POST", "/v1/market/bars"),
         ("GET", "/v1/decisions/{decision_id}"),
         ("POST", "/v1/decisions/{decision_id}/approval"),
         ("GET", "/v1/kill"),
