@@ -40,6 +40,7 @@ from gateway.launch.parts import (
     open_ledger,
     recorded_epoch,
     refuse_changed_terms,
+    refuse_stray_policy,
     restore_kill,
     start_counterparty,
     start_database,
@@ -323,6 +324,7 @@ class _Starter:
 
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
         refuse_changed_terms(self._plan, reader, self._orders)
+        refuse_stray_policy(self._plan, reader)
         for draft in self._plan.opening_records():
             ledger.append(draft)
         ledger.checkpoint_now()

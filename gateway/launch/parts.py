@@ -19,7 +19,7 @@ from gateway import clock
 from gateway.desk.feeding import Feeding
 from gateway.desk.kill import KillSwitch
 from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
-from gateway.errors import InstrumentsError, NotReadyError
+from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
 from gateway.feeds.instruments.fit import changes
@@ -41,7 +41,7 @@ from gateway.launch.session import refuse_lost, simulator_after
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.own_keys import OwnKeys
-from gateway.walk.journal.run import InstrumentListed
+from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
@@ -50,6 +50,7 @@ from inference.engine.port import EngineConfig
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
+from risk.policy.policy import policy_digest
 
 _log = logging.getLogger(__name__)
 
@@ -233,6 +234,33 @@ def _releases(
     signed = release_statement(log_id(reader, origin), epoch, named, given.live)
     ours = named == press_id or (agreed and named == now.press_id)
     return ours and all_signed(signed, signatures, keys)
+
+
+def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
+    """Refuse a policy that is not the newest one on record and does not follow it.
+
+    Otherwise whoever may write the key folder could bring back looser limits that both officers
+    signed once. `run` always uses the shipped policy.
+
+    Raises:
+        SettingsError: it is so; says what the policy must name.
+    """
+    if plan.tags.dev:
+        return
+    control = reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
+    on_record = [PolicyInForce.of(record) for record in control]
+    if not on_record:
+        return
+    policy, active = plan.policy.policy, on_record[-1]
+    version = int(active.policy["version"])
+    follows = policy.parent == active.policy_digest and policy.version > version
+    if not follows and policy_digest(policy) != active.policy_digest:
+        problem = (
+            f"the policy in {plan.keyring.folder} does not follow the one on record: it must have"
+            f' parent = "{active.policy_digest}" and a version above {version}; make it with'
+            " `countersign policy new --from` the policy in force"
+        )
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
 
 
 def start_counterparty(

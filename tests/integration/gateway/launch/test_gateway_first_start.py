@@ -28,6 +28,7 @@ from gateway.launch.plan import serving_plan
 from risk.policy.policy import policy_digest
 from tests.conftest import dsn_of
 
+PROGRAM = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
 
 
@@ -47,6 +48,34 @@ def do(*words: object) -> Result:
     done = CliRunner().invoke(countersign, [str(word) for word in words])
     assert done.exit_code == 0, (done.output, done.exception)
     return done
+
+
+def signed(draft: Path, officers: dict[str, Path], *how: object) -> Path:
+    """Return the bundle of a new policy that both officers signed."""
+    do("policy", "new", draft, *how)
+    for key in officers.values():
+        do("policy", "sign", draft, "--key", key)
+    return draft.with_suffix(".bundle.json")
+
+
+def take_in_turn(keys: Path, *policies: tuple[Path, bool]) -> None:
+    """Start with each bundle after the one of the folder; say of each whether it is taken."""
+    digests = [policy_digest(serving_plan(load()).policy.policy)]
+    for chosen, taken in policies:
+        shutil.copy(chosen, keys / "policy.bundle.json")
+        again = replace(serving_plan(load()), engine_program=PROGRAM)
+        if taken:
+            digests.append(policy_digest(again.policy.policy))
+            with running(again, lambda _: None) as app:
+                control = app.reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
+                bodies: list[Any] = [one.body for one in control]
+                assert [one["policy_digest"] for one in bodies] == digests
+        else:
+            with (
+                pytest.raises(SettingsError, match=f'parent = "{digests[-1]}"'),
+                running(again, lambda _: None),
+            ):
+                pass
 
 
 def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys(
@@ -84,8 +113,7 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
     for path in (*keys.rglob("*"), *state.rglob("*")):
         assert path.is_dir() or PRIVATE_WORD.encode() not in path.read_bytes()
     plan = serving_plan(load())
-    program = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
-    with running(replace(plan, engine_program=program), lambda _: None) as app:
+    with running(replace(plan, engine_program=PROGRAM), lambda _: None) as app:
         (record,) = app.reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
         body: Any = record.body
         assert body["policy_digest"] == policy_digest(read_policy(draft).policy)
@@ -100,6 +128,13 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         with_both = [word for role, key in officers.items() for word in (f"--{role}-key", key)]
         assert "is released" in do("release", "--reason", "repaired", *with_both).output
 
+    take_in_turn(
+        keys,
+        (signed(tmp_path / "stray.toml", officers, "--author", "somebody"), False),
+        (bundle, True),
+        (signed(tmp_path / "next.toml", officers, "--from", bundle), True),
+        (bundle, False),
+    )
     shutil.copy(officers["risk"], StateFolder.of(load()).keys / "risk.key")
     with pytest.raises(SettingsError, match="officer's private key"):
         serving_plan(load())
