@@ -332,9 +332,12 @@ def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> No
         InstrumentsError: the table does so; nothing was recorded.
     """
     listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
-    verdicts = (one.verdict for one in (*orders.live(), *orders.traded()))
-    traded = (VerdictGiven.of(one).instrument for one in verdicts if one is not None)
-    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), traded))
+    ordered = {
+        VerdictGiven.of(standing.verdict).instrument
+        for name in orders.names()
+        if (standing := orders.by_cl_ord_id(name)) is not None and standing.verdict is not None
+    }
+    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), ordered))
     if found:
         file = plan.settings.instruments or "the playback's table"
         raise InstrumentsError(file=str(file), faults=found)

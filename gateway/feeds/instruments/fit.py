@@ -53,14 +53,14 @@ def misfits(listings: Iterable[Listing], policy: Policy, profile: Profile) -> It
 
 
 def changes(
-    listed: Mapping[str, Instrument], before: Iterable[InstrumentListed], traded: Iterable[str]
+    listed: Mapping[str, Instrument], before: Iterable[InstrumentListed], ordered: Iterable[str]
 ) -> Iterator[str]:
     """Yield what a table may not change: the units of an instrument that has orders on record.
 
     Reports of its orders may still come, and are counted in its lots and ticks.
     """
     newest = {one.instrument["symbol"]: one.instrument for one in before}
-    for symbol in sorted(set(traded)):
+    for symbol in sorted(set(ordered)):
         if symbol not in listed:
             yield f"{symbol}: is not in the table, but has orders on record; keep its section"
             continue

@@ -118,7 +118,9 @@ def test_a_start_refuses_a_table_without_an_instrument_that_has_orders(
     }
     reader = SimpleNamespace(records=lambda **_: [])
     verdict = SimpleNamespace(body=body)
-    orders = SimpleNamespace(live=lambda: (SimpleNamespace(verdict=verdict),), traded=tuple)
+    orders = SimpleNamespace(
+        names=lambda: frozenset({"C1"}), by_cl_ord_id=lambda _: SimpleNamespace(verdict=verdict)
+    )
     with pytest.raises(InstrumentsError, match="SPXN: is not in the table"):
         refuse_changed_terms(plan, cast("LedgerReader", reader), cast("Orders", orders))
 
