@@ -68,7 +68,9 @@ def fed_desk(desk: MemoryDesk) -> FedDesk:
     """Turn a desk's market into one that feeds deliver."""
     clock = SetClock()
     own = desk.small.desk.own
-    market = FedMarket(INSTRUMENTS, FeedLimits(), clock.wall_us, clock.monotonic_us)
+    # A busy machine may stand still between a quote's making and its posting.
+    limits = FeedLimits(late_us=60_000_000)
+    market = FedMarket(INSTRUMENTS, limits, clock.wall_us, clock.monotonic_us)
     feeding = Feeding(
         market=market,
         ledger=own.tools.ledger,

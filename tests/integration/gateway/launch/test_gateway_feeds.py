@@ -50,7 +50,7 @@ def ask(app: App, key: str) -> tuple[int, Any]:
 def approved(app: App) -> dict[str, Any]:
     """Quote and ask until an order leaves: a machine that stood still made the quote too old."""
     said: list[Any] = []
-    for number in range(1, 6):
+    for number in range(1, 21):
         quoted = post(app, "feed", "/v1/market/quotes", quote(number, clock.wall_us()))
         answer = ask(app, f"fresh-{number}")
         if answer[0] == 200 and answer[1]["result"] == "approved":
