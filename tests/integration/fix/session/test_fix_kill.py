@@ -135,7 +135,7 @@ def test_a_child_that_hangs_is_killed_within_the_limit_and_its_successor_sweeps(
         assert time.monotonic() - started < 1.0
         assert until(lambda: desk.child.pid not in {0, hung})
         assert until(desk.sweeps, 60.0), "the successor logs on by itself and sweeps"
-        assert until(lambda: desk.statuses(dict(live)[11])[-1] == "4")
+        assert until(lambda: desk.statuses(dict(live)[11])[-1:] == ["4"])
         assert broker.order_ids() == [dict(live)[11]]
 
 
@@ -220,5 +220,5 @@ def test_an_order_that_a_bust_lets_live_again_is_swept_by_a_kill(tmp_path: Path,
         assert until(lambda: len(desk.statuses(name)) == 3)
         assert until(lambda: [one.cl_ord_id for one in desk.child.live_orders()] == [name])
         assert desk.child.kill(desk.word.press(), CALM_S)
-        assert until(lambda: desk.statuses(name)[-1] == "4")
+        assert until(lambda: desk.statuses(name)[-1:] == ["4"])
         assert until(lambda: desk.child.live_orders() == ())
