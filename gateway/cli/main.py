@@ -16,16 +16,17 @@ from typer.models import CommandInfo
 from audit.errors import AuditError
 from fix.errors import FixError
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
-from gateway.cli.verbs import check as checking
-from gateway.cli.verbs import differences as differing
-from gateway.cli.verbs import instruments, keys, privacy
-from gateway.cli.verbs import kill as stopping
-from gateway.cli.verbs import maintain as upkeep
-from gateway.cli.verbs import policy as deciding
-from gateway.cli.verbs import prove as proving
-from gateway.cli.verbs import publish as publishing
-from gateway.cli.verbs import run as running
 from gateway.cli.verbs import train as training
+from gateway.cli.verbs.evidence import check as checking
+from gateway.cli.verbs.evidence import maintain as upkeep
+from gateway.cli.verbs.evidence import privacy
+from gateway.cli.verbs.evidence import prove as proving
+from gateway.cli.verbs.evidence import publish as publishing
+from gateway.cli.verbs.setup import instruments, keys
+from gateway.cli.verbs.setup import policy as deciding
+from gateway.cli.verbs.setup import run as running
+from gateway.cli.verbs.trade import differences as differing
+from gateway.cli.verbs.trade import kill as stopping
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError

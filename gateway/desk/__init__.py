@@ -9,8 +9,5 @@ Not here: transport, HTML, the walk's own order.
     answers     answers to an agent, made from the decision's records
     feeding     what feeds deliver: judged, a change of condition on record
     reads       records of who looked at what
-    kill        the kill switch: close the gate, confirm, record, sweep
-    release     a kill's release, signed by two roles
-    statements  the statements that the signing roles sign, and their check
-    resolution  a person's resolution of a difference between the book and the broker
+    persons/    what operators, approvers and officers may ask
 """

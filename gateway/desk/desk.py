@@ -16,7 +16,7 @@ from fix.durable.kill_word import KillWord
 from gateway.desk.answers import intent_response, told
 from gateway.desk.feeding import Feeding
 from gateway.desk.intents import decision_id_of, request_document, wish_of
-from gateway.desk.kill import KillSwitch
+from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.strategies import AGENT_WISH, wish

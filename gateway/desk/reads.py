@@ -17,7 +17,7 @@ from typing import Final
 
 from audit.errors import AuditError
 from gateway.installation.keys.keyring import Caller
-from gateway.walk.journal import access as journal_access
+from gateway.walk.journal.control import access as journal_access
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)

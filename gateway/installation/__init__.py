@@ -5,8 +5,6 @@ Not here: the walk, HTTP, the text of a verb.
     database      the embedded or given database: migration and login
     children/     one supervisor for each child process
     keys/         key files, roles and the change of keys
-    policy        the signed policy in force
-    policy_files  the verbs of `policy`: new, show, sign, diff; what `serve` accepts
     settings      all settings, from the environment
     state         paths of the state folder, and its lock
     press_notes   who pressed the kill and why, until it is recorded
@@ -14,4 +12,5 @@ Not here: the walk, HTTP, the text of a verb.
     trial         a state folder whose new content is removed unless the verb succeeds
     local_door    the Unix socket for verbs of the same machine
     local_client  requests of a verb to the running gateway
+    policies/     the signed policy in force, and files of it
 """

@@ -7,11 +7,8 @@ Not here: a rule of the walk, a verb's options.
     app           the composition root: starts and stops every part in a fixed order
     run           the wait for signals and for the engine, and the verb `serve`
     events        the events of the children, handled in the background
-    settler       the thread that settles broker messages from the inbox, in order
     session       the start of the FIX session; what to do when its folder was lost
-    publisher     publication of checkpoints to witnesses
-    housekeeping  periodic chores
-    pulse         readiness of the database
     commands/     commands that speak to a gateway that may be running
     paper/        `run`: sessions played in paper mode, the demo agent, the summary
+    threads/      the background threads
 """

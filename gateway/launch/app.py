@@ -23,14 +23,13 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
 from gateway.desk.desk import Desk, DeskParts
-from gateway.desk.kill import KillSwitch
+from gateway.desk.persons.kill import KillSwitch
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
 from gateway.launch.events import Events
-from gateway.launch.housekeeping import Housekeeping
 from gateway.launch.parts import (
     make_feeding,
     make_kill_switch,
@@ -47,9 +46,10 @@ from gateway.launch.parts import (
     start_engine,
 )
 from gateway.launch.plan import Plan
-from gateway.launch.pulse import Pulse
 from gateway.launch.session import await_session, begin_anew, numbers_of
-from gateway.launch.settler import Settler
+from gateway.launch.threads.housekeeping import Housekeeping
+from gateway.launch.threads.pulse import Pulse
+from gateway.launch.threads.settler import Settler
 from gateway.privacy.erasure import complete, make_privacy
 from gateway.surfaces.server import Server, build_site, entrance_of
 from gateway.surfaces.web.doors import SIGN_IN
@@ -57,7 +57,7 @@ from gateway.surfaces.web.sessions import Sessions
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import failpoints
 from gateway.walk.dispatch import DispatchTools, withdraw_late
-from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
 from gateway.walk.reconciliation.asking import Budget, Chaser

@@ -18,10 +18,10 @@ from fix.errors import FixError
 from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
 from gateway import clock
-from gateway.desk.kill import KillSwitch
+from gateway.desk.persons.kill import KillSwitch
 from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
-from gateway.launch.settler import Settler
+from gateway.launch.threads.settler import Settler
 from gateway.walk.journal.session import SessionEvent
 from gateway.walk.projections.kill_times import STEPS
 from gateway.walk.projections.outbox import Orders

@@ -17,8 +17,13 @@ from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from gateway import clock
 from gateway.desk.feeding import Feeding
-from gateway.desk.kill import KillSwitch
-from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
+from gateway.desk.persons.kill import KillSwitch
+from gateway.desk.persons.statements import (
+    all_signed,
+    log_id,
+    release_statement,
+    release_statement_v1,
+)
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
@@ -36,11 +41,11 @@ from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
-from gateway.launch.publisher import Publishing
 from gateway.launch.session import refuse_lost, simulator_after
+from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
-from gateway.walk.journal.kill import KillEpoch, KillPressed, KillReleased
-from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
+from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools

@@ -31,8 +31,8 @@ from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
 from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
-from gateway.installation.policy import development_policy
-from gateway.installation.policy_files import served_policy
+from gateway.installation.policies.policy import development_policy
+from gateway.installation.policies.policy_files import served_policy
 from gateway.installation.settings import PREFIX, FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.privacy.erasure import years_of

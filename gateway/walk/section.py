@@ -19,8 +19,8 @@ from gateway.errors import NotReadyError
 from gateway.walk import deadlines
 from gateway.walk.deadlines import Deadlines, SteadyWall
 from gateway.walk.failpoints import reach
+from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.decision import policy_named
-from gateway.walk.journal.kill import KillEpoch
 from gateway.walk.journal.verdict import VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events

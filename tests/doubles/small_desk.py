@@ -19,18 +19,18 @@ from fix.session.link import HandResult
 from fix.wire.messages import decimal_text, timestamp
 from gateway.clock import monotonic_us, wall_us
 from gateway.desk.desk import Desk, DeskParts
-from gateway.desk.kill import KillSwitch
+from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.strategies import OVERLAY, overlay
 from gateway.feeds.market import Market
 from gateway.feeds.sessions import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.policy import development_policy
+from gateway.installation.policies.policy import development_policy
 from gateway.installation.press_notes import PressNotes
 from gateway.launch.parts import seed_root
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.dispatch import DispatchTools
+from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.decision import RECORD_RULES
-from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.journal.run import order_profile
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.outbox import Orders, history_of

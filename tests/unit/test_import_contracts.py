@@ -40,7 +40,11 @@ PLANTED = (
     ("fix/orders/sweep.py", "import fix.session.link", "floors of the wire"),
     ("inference/codec/prompt.py", "import inference.engine.port", "floors of the engine"),
     ("risk/state/holding.py", "import risk.sizing", "floors of the verdict"),
-    ("gateway/surfaces/api/kill.py", "import gateway.surfaces.web.forms", "a surface does not"),
+    (
+        "gateway/surfaces/api/control/kill.py",
+        "import gateway.surfaces.web.forms",
+        "a surface does not",
+    ),
     ("audit/verifier/verify.py", "import audit.tlog.note", "the outsider's verifier"),
     ("audit/verifier/parts/tree.py", "import audit.verifier.parts.log", "a part of the verifier"),
     ("audit/evidence/bundle.py", "import audit.verifier.parts.bundle", "only the built verifier"),

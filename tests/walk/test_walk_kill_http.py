@@ -10,7 +10,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway.clock import wall_us
-from gateway.desk.statements import log_id, release_statement
+from gateway.desk.persons.statements import log_id, release_statement
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.launch.app import App

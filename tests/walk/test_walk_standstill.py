@@ -18,7 +18,7 @@ from audit.records.kinds import Kind
 from audit.upkeep.dump import verify_database
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.installation.policy import SHIPPED
+from gateway.installation.policies.policy import SHIPPED
 from gateway.installation.settings import load
 from gateway.launch.app import App, running
 from gateway.launch.commands.kill import press_kill, release_kill

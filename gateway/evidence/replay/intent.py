@@ -18,7 +18,7 @@ from gateway.evidence.replay.past import NAMES_POLICY, Attempt, Past, matches, n
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
-from gateway.walk.journal.kill import KillEpoch
+from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences

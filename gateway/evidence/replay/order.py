@@ -25,8 +25,8 @@ from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.approval import ENDED_BY
 from gateway.walk.journal import order as journal
 from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import DecisionSealed
-from gateway.walk.journal.difference import DifferenceResolved
 from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.persons import RAW_MAX, RECORDED
 from gateway.walk.journal.session import FixInbound

@@ -12,8 +12,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
+from gateway.walk.journal.control.own_keys import stands_for
 from gateway.walk.journal.decision import RECORD_RULES, book_digest, policy_named
-from gateway.walk.journal.own_keys import stands_for
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, Tags

@@ -22,7 +22,7 @@ from typing import Final
 
 from gateway.errors import CustodyError
 from gateway.installation.local_door import ROOT
-from gateway.installation.policy import BUNDLE
+from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.state import StateFolder
 
 _OTHERS: Final = 0o077

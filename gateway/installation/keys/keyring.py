@@ -9,7 +9,7 @@ Layout of the folder (0700, files 0600):
 
 `run` makes both roles' keys in one folder, for one person; its pages and exports say so.
 
-Not here: what a signature covers (`gateway.desk.statements`).
+Not here: what a signature covers (`gateway.desk.persons.statements`).
 """
 
 import hashlib

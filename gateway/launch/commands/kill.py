@@ -14,8 +14,8 @@ from audit.sequencer.ledger import Lane
 from fix.durable.journal import read_live
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import JournalError
-from gateway.desk.kill import AWAY
-from gateway.desk.statements import all_signed, log_id, refuse_unnamed, release_statement
+from gateway.desk.persons.kill import AWAY
+from gateway.desk.persons.statements import all_signed, log_id, refuse_unnamed, release_statement
 from gateway.errors import (
     DoorError,
     ReleaseRefusedError,
@@ -31,8 +31,8 @@ from gateway.installation.place import attached
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
-from gateway.walk.journal.kill import KillEpoch, kill_pressed, kill_released
-from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.control.kill import KillEpoch, kill_pressed, kill_released
+from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.kill_times import lines, newest_kill
 
 CONFIRM_WITHIN_S = 2.0

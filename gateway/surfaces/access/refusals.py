@@ -24,7 +24,7 @@ from typing import Final
 
 from audit.errors import AuditError
 from audit.records.record import Draft
-from gateway.walk.journal import access as journal_access
+from gateway.walk.journal.control import access as journal_access
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)

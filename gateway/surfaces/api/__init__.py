@@ -7,9 +7,8 @@ Not here: HTML, request models.
     intents      POST /v1/intents
     market       POST /v1/market/quotes, /v1/market/bars
     decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
-    kill         POST /v1/kill, POST /v1/kill/release
-    differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
     privacy      POST /v1/privacy/erase, hold, release-hold, disclose
     log          GET /log/checkpoint, /log/tile/
     health       liveness and readiness
+    control/     the routes of operators and officers
 """

@@ -12,7 +12,8 @@ from gateway.desk.desk import Desk
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
-from gateway.surfaces.api import decisions, differences, health, intents, kill, log, market, privacy
+from gateway.surfaces.api import decisions, health, intents, log, market, privacy
+from gateway.surfaces.api.control import differences, kill
 from gateway.surfaces.limits import BodyLimit
 
 FIELD_CHARS_MAX: Final = 80

@@ -9,10 +9,7 @@ apart by field names. Not here: when a record is appended.
     order       an order: announced, handed out, reported, ended
     verdict     the verdict, and a person's answer to a held one
     session     a FIX session: inbound messages, anomalies, sequence resets
-    difference  differences between book and broker, and their resolution
-    kill        a kill: press, cancels, outcome, release
     run         a run: opening, model, marks, end; readers of the log's upkeep
-    access      reads, and refused callers
     persons     names out of broker messages, into personal fields
-    own_keys    idempotency keys that a disavowed row holds
+    control/    records about control: stops, differences, access
 """

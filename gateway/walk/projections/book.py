@@ -7,8 +7,8 @@ through it. A trade's number is that of the record that booked it; busts and cor
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.contents import Ending, Fill
+from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import PlaceboJudged
-from gateway.walk.journal.difference import DifferenceResolved
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.journal.difference import (
+from gateway.walk.journal.control.difference import (
     BREACHES,
     BookDifference,
     DifferenceCause,

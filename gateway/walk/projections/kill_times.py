@@ -10,7 +10,7 @@ from audit.errors import RowRefusedError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.walk.journal.kill import KillOutcome, KillPressed
+from gateway.walk.journal.control.kill import KillOutcome, KillPressed
 
 STEPS: Final[Mapping[str, str]] = {
     "confirmed_us": "the FIX child confirmed that no new order passes",

@@ -19,7 +19,7 @@ from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import Heard, word_of
-from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.session import FixInbound
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort

@@ -12,7 +12,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.journal import CancelNote
-from gateway.walk.journal.kill import CancelSent, cancel_sent
+from gateway.walk.journal.control.kill import CancelSent, cancel_sent
 from gateway.walk.ports import LedgerPort
 
 AT_ONCE = 100

@@ -17,7 +17,7 @@ from fix.orders.state import OrderEvent, event_of
 from fix.wire.messages import parse
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import word_of
-from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.session import FixAnomaly
 from gateway.walk.journal.verdict import VerdictGiven

@@ -23,7 +23,7 @@ from fix.dialects.profile import simulator_profile
 from fix.durable.inbox import forget
 from fix.wire.messages import parse
 from fix.wire.persons import restored
-from gateway.launch.settler import Settler
+from gateway.launch.threads.settler import Settler
 from gateway.privacy.logs import clean_logs
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.projections.outbox import Orders

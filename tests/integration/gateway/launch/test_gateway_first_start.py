@@ -20,7 +20,7 @@ from gateway.cli.main import app as countersign
 from gateway.errors import SettingsError
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.keys.officers import PRIVATE_WORD
-from gateway.installation.policy_files import read_policy
+from gateway.installation.policies.policy_files import read_policy
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from gateway.launch.app import running

@@ -13,7 +13,7 @@ from gateway.clock import wall_us
 from gateway.errors import SettingsError
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.plan import Plan
-from gateway.launch.publisher import Publishing
+from gateway.launch.threads.publisher import Publishing
 from tests.doubles.audit_log import note
 from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.live_desk import plan_for

@@ -23,7 +23,7 @@ from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, Wish, wish
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
-from gateway.launch.settler import Settler
+from gateway.launch.threads.settler import Settler
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.decision import decide
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late

@@ -16,7 +16,7 @@ from gateway.errors import SettingsError, StateInUseError
 from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.policy import given_policy
+from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import known_names, load
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import development_plan, serving_plan

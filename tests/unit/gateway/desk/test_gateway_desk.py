@@ -14,7 +14,7 @@ from gateway.desk.requests import IntentRequest
 from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
-from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.ports import Tick
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN

@@ -12,9 +12,9 @@ from audit.store.reader import LedgerReader
 from fix.durable.journal import COMPACT_BYTES, CancelNote, Journal, read_cancels, read_live
 from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from fix.orders.live import LiveOrder
-from gateway.desk.kill import KillSwitch
+from gateway.desk.persons.kill import KillSwitch
 from gateway.installation.press_notes import PressNotes
-from gateway.walk.journal.kill import KillOutcome, KillPressed
+from gateway.walk.journal.control.kill import KillOutcome, KillPressed
 from gateway.walk.projections.kill_times import lines, newest_kill, times
 from gateway.walk.reconciliation.cancels import AT_ONCE, CancelRecords
 from tests.doubles.memory_desk import memory_desk

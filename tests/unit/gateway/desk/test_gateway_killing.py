@@ -12,11 +12,11 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import KillWordError
-from gateway.desk.kill import AWAY, KillSwitch
+from gateway.desk.persons.kill import AWAY, KillSwitch
 from gateway.errors import NotReadyError
 from gateway.installation.press_notes import PressNote, PressNotes
-from gateway.walk.journal.kill import kill_pressed
-from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.control.kill import kill_pressed
+from gateway.walk.journal.control.own_keys import OwnKeys
 from tests.doubles.memory_ledger import MemoryLedger
 
 

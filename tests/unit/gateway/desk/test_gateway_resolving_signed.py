@@ -8,11 +8,11 @@ import pytest
 from msgspec import structs
 
 from audit.records.kinds import Kind
+from gateway.desk.persons.resolution import listed, resolution_statement, resolve
 from gateway.desk.requests import ResolveRequest
-from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.projections.differences import Difference
 from gateway.walk.projections.standing import Stage
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.statements import all_signed, release_statement, release_statement_v1, statement
+from gateway.desk.persons.statements import (
+    all_signed,
+    release_statement,
+    release_statement_v1,
+    statement,
+)
 from gateway.installation.keys.keyring import Keyring
 
 LOG = "log.test#" + "ab" * 32

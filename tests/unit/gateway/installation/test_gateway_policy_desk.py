@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SettingsError
-from gateway.installation import policy as policy_desk
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
-from gateway.installation.policy import BUNDLE, SHIPPED, development_policy, given_policy
+from gateway.installation.policies import policy as policy_desk
+from gateway.installation.policies.policy import BUNDLE, SHIPPED, development_policy, given_policy
 from risk.policy.policy import parse_policy, policy_digest
 from risk.policy.signing import PolicyStanding, SignedPolicy, verify_signatures
 

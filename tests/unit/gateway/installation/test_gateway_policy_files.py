@@ -12,8 +12,8 @@ from gateway.cli.main import app
 from gateway.clock import wall_us
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.policy import BUNDLE
-from gateway.installation.policy_files import DAY_US, read_policy, served_policy
+from gateway.installation.policies.policy import BUNDLE
+from gateway.installation.policies.policy_files import DAY_US, read_policy, served_policy
 from risk.policy.policy import policy_digest
 
 

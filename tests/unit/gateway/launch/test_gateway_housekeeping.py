@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from audit.errors import LedgerTimeoutError
-from gateway.launch import pulse as pulse_module
-from gateway.launch.housekeeping import BACK_OFF_MAX_S, READY, STANDS_STILL_S, Housekeeping
-from gateway.launch.pulse import SILENT_AFTER_S, Pulse
+from gateway.launch.threads import pulse as pulse_module
+from gateway.launch.threads.housekeeping import BACK_OFF_MAX_S, READY, STANDS_STILL_S, Housekeeping
+from gateway.launch.threads.pulse import SILENT_AFTER_S, Pulse
 
 
 class Hand:

@@ -18,9 +18,9 @@ from fix.durable.inbox import Entry
 from gateway.clock import monotonic_us
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import matches
-from gateway.launch.settler import LASTING_US, READY, Settler
+from gateway.launch.threads.settler import LASTING_US, READY, Settler
 from gateway.telemetry.spans import Telemetry
-from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.session import fix_inbound
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger

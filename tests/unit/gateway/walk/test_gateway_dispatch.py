@@ -17,7 +17,7 @@ from audit.sequencer.ledger import Lane
 from fix.session.link import HandResult
 from fix.wire.identity import cl_ord_id
 from gateway.clock import monotonic_us
-from gateway.installation.policy import development_policy
+from gateway.installation.policies.policy import development_policy
 from gateway.walk.deadlines import Deadlines, Moment, sending_of
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.walk.journal.persons import Nobody

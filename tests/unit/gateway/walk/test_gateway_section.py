@@ -16,9 +16,9 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import NotReadyError
-from gateway.installation.policy import development_policy
+from gateway.installation.policies.policy import development_policy
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.decision import book_digest
-from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
 from gateway.walk.section import Section
 from risk.canonical import canonical_bytes
 from risk.policy.policy import parse_policy, policy_document

@@ -15,7 +15,7 @@ from gateway.feeds.sessions import load_playback
 from gateway.installation.keys.custody import faults, mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.row_keys import make_secret
-from gateway.installation.policy import development_policy
+from gateway.installation.policies.policy import development_policy
 from gateway.installation.settings import Settings, load
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import development_plan, serving_plan

@@ -10,7 +10,7 @@ from msgspec import structs
 from audit.records.kinds import KINDS, Kind
 from gateway.walk import journal
 from gateway.walk.journal.contents import Contents, Ending, Fill
-from gateway.walk.journal.kill import KillPressed
+from gateway.walk.journal.control.kill import KillPressed
 from gateway.walk.journal.order import OrderReported
 from risk.intent import Side
 from tests.doubles.whole_records import whole

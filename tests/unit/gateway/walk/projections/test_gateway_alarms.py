@@ -12,8 +12,13 @@ from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from fix.durable.journal import CancelNote
 from fix.durable.kill_word import Press, boot_id
-from gateway.walk.journal.difference import BookDifference, DifferenceCause, Found, book_difference
-from gateway.walk.journal.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
+from gateway.walk.journal.control.difference import (
+    BookDifference,
+    DifferenceCause,
+    Found,
+    book_difference,
+)
+from gateway.walk.journal.control.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
 from gateway.walk.projections.differences import EVERY, Differences
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger

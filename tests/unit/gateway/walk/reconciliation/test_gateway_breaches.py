@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.desk.persons.resolution import listed, resolve
 from gateway.desk.requests import ResolveRequest
-from gateway.desk.resolution import listed, resolve
 from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from gateway.desk import resolution as resolving
 from gateway.desk.desk import Desk
+from gateway.desk.persons import resolution as resolving
 from gateway.desk.requests import ResolveRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import StateOption, place_of, settings_of
-from gateway.cli.verbs.check import (
+from gateway.cli.verbs.evidence.check import (
     KEPT_HELP,
     KEY_HELP,
     POLICY_HELP,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import StateOption, place_of
-from gateway.cli.verbs.check import DECISION_HELP
+from gateway.cli.verbs.evidence.check import DECISION_HELP
 
 
 def register(app: typer.Typer) -> None:

@@ -26,11 +26,11 @@ from fix.errors import ReportError
 from fix.orders.state import OrderState
 from fix.wire.reports import scaled
 from gateway.desk.desk import DeskParts
+from gateway.desk.persons.statements import all_signed, log_id, statement
 from gateway.desk.requests import ResolveRequest
-from gateway.desk.statements import all_signed, log_id, statement
 from gateway.errors import ResolutionRefusedError
+from gateway.walk.journal.control.difference import DifferenceCause, Found
 from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.journal.difference import DifferenceCause, Found
 from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference

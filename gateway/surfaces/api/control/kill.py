@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.desk.desk import Desk
-from gateway.desk.release import kill_state, release_press
+from gateway.desk.persons.release import kill_state, release_press
 from gateway.desk.requests import KillRequest, ReleaseRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed

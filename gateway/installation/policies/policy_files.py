@@ -26,7 +26,7 @@ from gateway.installation.keys.officers import (
     read_officer,
     read_public,
 )
-from gateway.installation.policy import BUNDLE, SHIPPED, given_policy
+from gateway.installation.policies.policy import BUNDLE, SHIPPED, given_policy
 from gateway.installation.state import StateFolder
 from risk.errors import RiskError
 from risk.policy.changes import policy_changes

@@ -19,7 +19,7 @@ from risk.policy.signing import (
     signed_policy_from_document,
 )
 
-SHIPPED = Path(__file__).parents[2] / "risk" / "policy" / "policies" / "playback.json"
+SHIPPED = Path(__file__).parents[3] / "risk" / "policy" / "policies" / "playback.json"
 BUNDLE = "policy.bundle.json"
 
 

@@ -43,7 +43,7 @@ def new(
     Example: countersign policy new policy.toml --author quant-desk
     """
     from gateway.clock import wall_us
-    from gateway.installation.policy_files import DraftOptions, new_policy
+    from gateway.installation.policies.policy_files import DraftOptions, new_policy
 
     options = DraftOptions(author=author, days=days, now_us=wall_us())
     raise typer.Exit(new_policy(file, source, options))
@@ -55,7 +55,7 @@ def show(file: PolicyArgument, public: PublicOption = None, state: StateOption =
     Example: countersign policy show policy.bundle.json --public risk.pub --public compliance.pub
     """
     from gateway.clock import wall_us
-    from gateway.installation.policy_files import show_policy
+    from gateway.installation.policies.policy_files import show_policy
     from gateway.installation.state import StateFolder
 
     folders = StateFolder.of(settings_of(state))
@@ -74,7 +74,7 @@ def sign(
 
     Example: countersign policy sign policy.toml --key /media/risk/risk.key
     """
-    from gateway.installation.policy_files import sign_policy_file
+    from gateway.installation.policies.policy_files import sign_policy_file
     from gateway.installation.state import StateFolder
 
     folders = StateFolder.of(settings_of(state))
@@ -89,6 +89,6 @@ def diff(
 
     Example: countersign policy diff keys/policy.bundle.json policy.toml
     """
-    from gateway.installation.policy_files import diff_policies
+    from gateway.installation.policies.policy_files import diff_policies
 
     raise typer.Exit(diff_policies(before, after))

@@ -29,7 +29,7 @@ from gateway import clock
 from gateway.errors import NotReadyError
 from gateway.feeds.text import show_hidden_text
 from gateway.installation.press_notes import PressNote, PressNotes
-from gateway.walk.journal.kill import KillPressed, kill_outcome, kill_pressed
+from gateway.walk.journal.control.kill import KillPressed, kill_outcome, kill_pressed
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)

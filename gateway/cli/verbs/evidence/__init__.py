@@ -1,0 +1,11 @@
+"""Verbs about the ledger: what anyone may ask of it, its upkeep, its personal values.
+
+Not here: a verb that trades.
+
+    check        verify, dump, decisions, show, replay and export: what anyone may ask of the
+                 ledger
+    maintain     fsck, backup, restore and migrate
+    prove        receipt and prove: single proofs as small files that anyone can check offline
+    publish      witness and tiles: cosign checkpoints, and publish the tree as static files
+    privacy      erase, hold, release-hold, disclose: personal values in the ledger
+"""

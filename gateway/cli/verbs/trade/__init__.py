@@ -1,0 +1,7 @@
+"""Verbs of the desk: to a gateway that may be running.
+
+Not here: set-up, evidence.
+
+    kill         kill, kill-report and release
+    differences  differences and resolve
+"""

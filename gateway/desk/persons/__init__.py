@@ -1,0 +1,9 @@
+"""What operators, approvers and officers may ask of the desk.
+
+Not here: what an agent asks.
+
+    kill        the kill switch: close the gate, confirm, record, sweep
+    release     a kill's release, signed by two roles
+    statements  the statements that the signing roles sign, and their check
+    resolution  a person's resolution of a difference between the book and the broker
+"""

@@ -1,0 +1,7 @@
+"""Policies on this machine: the one in force, and files of it.
+
+Not here: a rule, the check of a policy's text (`risk.policy`).
+
+    policy        the signed policy in force
+    policy_files  the verbs of `policy`: new, show, sign, diff; what `serve` accepts
+"""

@@ -1,0 +1,9 @@
+"""The background threads of a running gateway.
+
+Not here: their start and stop in a fixed order (`launch.app`).
+
+    settler       the thread that settles broker messages from the inbox, in order
+    publisher     publication of checkpoints to witnesses
+    housekeeping  periodic chores
+    pulse         readiness of the database
+"""

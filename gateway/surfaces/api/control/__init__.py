@@ -1,0 +1,7 @@
+"""Routes of operators and officers, one module per resource.
+
+Not here: what agents and feeds ask.
+
+    kill         POST /v1/kill, POST /v1/kill/release
+    differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
+"""

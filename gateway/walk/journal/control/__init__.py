@@ -1,0 +1,9 @@
+"""Records about control: stops, differences, access, and what a disavowed row holds.
+
+Not here: an order's own records.
+
+    difference  differences between book and broker, and their resolution
+    kill        a kill: press, cancels, outcome, release
+    access      reads, and refused callers
+    own_keys    idempotency keys that a disavowed row holds
+"""
