@@ -2,8 +2,9 @@
 
 Not here: rules of the product.
 
-    acceptor  the process: quickfix, capture, and one worker
-    control   command line, quotes, control file and capture file
-    order     an order as the simulator keeps it
-    market    the published table of outcomes, and matching; pure
+    acceptor    the process: quickfix, capture, and one worker
+    strictness  what it checks in a message beyond the gateway's dictionary; pure
+    control     command line, quotes, control file and capture file
+    order       an order as the simulator keeps it
+    market      the published table of outcomes, and matching; pure
 """

@@ -42,6 +42,7 @@ from fix.simulator.control import (
 )
 from fix.simulator.market import SimulatedMarket
 from fix.simulator.order import Reply
+from fix.simulator.strictness import strict
 from fix.wire.messages import parse, timestamp, wire_text
 
 POLL_S = 0.02
@@ -141,7 +142,7 @@ class SimulatedBroker:
         self._later: list[tuple[float, str]] = []
         self._acceptor = self._open_acceptor(CaptureFile(config.capture))
         self._id = quickfix.SessionID("FIX.4.4", config.sender, config.target)
-        self._dictionary = quickfix.DataDictionary(str(DICTIONARY))
+        self._dictionary = quickfix.DataDictionary(str(config.dictionary))
         self.stopping = threading.Event()
 
     def run(self) -> None:
@@ -239,7 +240,7 @@ class SimulatedBroker:
             f"FileStorePath={folder / 'store'}",
             f"FileLogPath={folder / 'log'}",
             "UseDataDictionary=Y",
-            f"DataDictionary={DICTIONARY}",
+            f"DataDictionary={config.dictionary}",
             "TimestampPrecision=6",
             "SocketNodelay=Y",
             "SocketReuseAddress=Y",
@@ -252,6 +253,7 @@ class SimulatedBroker:
         ]
         for name in ("store", "log"):
             (folder / name).mkdir(exist_ok=True)
+        config.dictionary.write_bytes(strict(DICTIONARY.read_bytes()))
         path = folder / "simulator.cfg"
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
         self._settings = quickfix.SessionSettings(str(path))

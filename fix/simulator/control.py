@@ -56,6 +56,11 @@ class SimulatorConfig:
         return self.folder / "capture.jsonl"
 
     @property
+    def dictionary(self) -> Path:
+        """The data dictionary that the engine checks messages with."""
+        return self.folder / "FIX44.xml"
+
+    @property
     def control(self) -> Path:
         """The control file."""
         return self.folder / "control.json"

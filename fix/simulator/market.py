@@ -128,6 +128,8 @@ class SimulatedMarket:
         return outcome_of(self._seed, index)
 
     def _new_order(self, fields: Mapping[int, str]) -> list[Reply]:
+        if fields.get(97) == "Y" and fields[11] in self.orders:
+            return self._status(fields)  # FIX 4.4 volume 4, order state matrix F.1.b
         number = self._index
         outcome = self._next_outcome()
         if outcome in _REJECTS:
