@@ -86,10 +86,18 @@ def settings_page() -> str:
         ),
         "",
         *prose(
-            "A setting is an environment variable. An unknown name with the prefix stops the"
-            " start, so a mistyped name is never ignored. An empty value counts as unset. `run`"
-            " has development defaults for all settings; `serve` has no default for database,"
-            " keys, broker port and instruments."
+            "A setting is an environment variable, or a line of the settings file: the one that"
+            " `COUNTERSIGN_CONFIG` names, else `countersign.toml` in the current folder. There"
+            " `COUNTERSIGN_FIX__PORT` is `port` in the table `[fix]`, and a relative path starts"
+            " at the file's folder. The environment wins. `countersign settings --values` shows"
+            " what is set, and where."
+        ),
+        "",
+        *prose(
+            "An unknown name, with the prefix or in the file, stops the start, so a mistyped name"
+            " is never ignored. An empty variable counts as unset. `run` has development"
+            " defaults for all settings; `serve` has no default for database, keys, broker port"
+            " and instruments."
         ),
     ]
     sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]

@@ -1,20 +1,32 @@
-"""All settings, from environment variables `COUNTERSIGN_...`; nested fields are joined by `__`.
+"""All settings, from `COUNTERSIGN_...` in the environment and from a file (`settings_file`).
 
 Rules:
 
+- The command line wins over the environment, which wins over the file.
+- Nested fields are joined by `__` in the environment, and are a table of the file.
 - An unknown name stops the start: a mistyped limit must not be ignored.
 - `run` fills development defaults; `serve` has no default for database, keys, broker or
   instruments.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from typing_extensions import override
 
 from gateway.errors import SettingsError
+from gateway.installation.settings_file import (
+    FileSource,
+    place_in,
+    plain_fields,
+    refuse_unknown,
+    settings_file,
+    without_secrets,
+)
 
 PREFIX = "COUNTERSIGN_"
 # Names that the set-up and the tests read.
@@ -44,6 +56,11 @@ class LedgerSettings(_Section):
         default=None,
         description="PostgreSQL DSN of the administrator, for `countersign migrate` alone: keep it "
         "out of the gateway's environment",
+    )
+    embedded: bool = Field(
+        default=False,
+        description="`serve` keeps its ledger in the embedded database of the state folder; then "
+        "no DSN",
     )
     origin: str = Field(
         default="countersign.local/dev",
@@ -232,6 +249,10 @@ class Settings(BaseSettings):
         extra="forbid",
     )
 
+    config: Path | None = Field(
+        default=None,
+        description="settings file (TOML); none: countersign.toml in the current folder, if there",
+    )
     state: Path = Field(
         default=Path("state"), description="folder of keys, database, FIX store, kill word"
     )
@@ -264,33 +285,73 @@ class Settings(BaseSettings):
     retention: RetentionSettings = RetentionSettings()
     liability: LiabilitySettings = LiabilitySettings()
 
+    @override
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the command line, the environment and the settings file; the first one wins."""
+        file = settings_file()
+        last = () if file is None else (FileSource(settings_cls, file),)
+        return (init_settings, env_settings, *last)
+
 
 def known_names() -> dict[str, str]:
     """Return every environment variable with its description, in reading order."""
-    names: dict[str, str] = {}
-    for field, info in Settings.model_fields.items():
-        annotation = info.annotation
-        if isinstance(annotation, type) and issubclass(annotation, _Section):
-            for inner, inner_info in annotation.model_fields.items():
-                names[f"{PREFIX}{field}__{inner}".upper()] = inner_info.description or ""
-        else:
-            names[f"{PREFIX}{field}".upper()] = info.description or ""
-    return names
+    return {
+        variable_of(section, name): one.description or ""
+        for section, name, one in plain_fields(Settings)
+    }
+
+
+def resolved(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """Yield variable, value without secrets, and origin of each setting that is not a default."""
+    file = settings.config
+    for section, name, one in plain_fields(Settings):
+        value = getattr(getattr(settings, section) if section else settings, name)
+        variable, loc = variable_of(section, name), (section, name) if section else (name,)
+        place = None if file is None else place_in(file, loc, exact=True)
+        if value != one.default:
+            there = any(other.upper() == variable and os.environ[other] for other in os.environ)
+            found = "current folder" if name == "config" else "command line"
+            origin = "environment" if there else place or found
+            yield variable, without_secrets(str(value)), origin
+
+
+def variable_of(section: str, name: str) -> str:
+    """Return a setting's environment variable."""
+    return f"{PREFIX}{section}{'__' * bool(section)}{name}".upper()
 
 
 def load(**overrides: object) -> Settings:
-    """Read the environment; overrides are top-level fields of the command line, which win.
+    """Read environment and file; overrides are top-level fields of the command line, which win.
 
     Raises:
-        SettingsError: an unknown `COUNTERSIGN_` name, or a value out of range.
+        SettingsError: an unknown name, or a value out of range; names the variable, or the file
+            with the line.
     """
     known = known_names()
     for name in sorted(os.environ):
         if name.upper().startswith(PREFIX) and name.upper() not in known and name not in OUTSIDE:
             raise SettingsError(name=name, problem="no such setting; see `countersign settings`")
+    file = settings_file()
+    if file is not None:
+        refuse_unknown(file, Settings)
+    given = {"config": file} | {k: v for k, v in overrides.items() if v is not None}
     try:
-        return Settings(**{k: v for k, v in overrides.items() if v is not None})  # type: ignore[arg-type]  # pydantic validates
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic validates
     except ValidationError as error:
         first = error.errors()[0]
-        where = PREFIX + "__".join(str(part) for part in first["loc"]).upper()
-        raise SettingsError(name=where, problem=str(first["msg"])) from None
+        loc = tuple(map(str, first["loc"]))
+        where = PREFIX + "__".join(loc).upper()
+        set_there = any(name.upper() == where and os.environ[name] for name in os.environ)
+        place = None if file is None or set_there else place_in(file, loc)
+        if place is None:
+            raise SettingsError(name=where, problem=str(first["msg"])) from None
+        problem = f"{place}: {first['msg']}, not {first['input']!r}"
+        raise SettingsError(name=".".join(loc), problem=problem) from None

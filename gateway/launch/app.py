@@ -44,6 +44,7 @@ from gateway.launch.parts import (
     start_counterparty,
     start_database,
     start_engine,
+    unnamed_said,
 )
 from gateway.launch.plan import Plan
 from gateway.launch.session import await_session, begin_anew, numbers_of
@@ -325,6 +326,8 @@ class _Starter:
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
         refuse_changed_terms(self._plan, reader, self._orders)
         refuse_stray_policy(self._plan, reader)
+        if said := unnamed_said(self._plan):
+            self._say(said)
         for draft in self._plan.opening_records():
             ledger.append(draft)
         ledger.checkpoint_now()

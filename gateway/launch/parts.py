@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Final
 
 from audit.errors import LedgerUnsafeError
 from audit.privacy.vault import Vault
@@ -27,7 +28,7 @@ from gateway.desk.persons.statements import (
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
-from gateway.feeds.instruments.fit import changes
+from gateway.feeds.instruments.fit import changes, unnamed
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
@@ -37,6 +38,7 @@ from gateway.installation.database import enter
 from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys
+from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
 from gateway.launch.events import Events
@@ -58,6 +60,9 @@ from inference.weights.registry import load_pair, load_table
 from risk.policy.policy import policy_digest
 
 _log = logging.getLogger(__name__)
+
+SYMBOLS_SHOWN: Final = 5
+"""How many symbols a line of the start names."""
 
 
 def make_market(plan: Plan) -> Market:
@@ -117,7 +122,8 @@ def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> 
         NoLedgerError: a restore was interrupted here.
     """
     refuse_unfinished(plan.state.root)
-    say("database   starting PostgreSQL")
+    own = plan.settings.ledger.dsn is None
+    say(f"database   {'starting' if own else 'connecting to'} PostgreSQL")
     dsn, unsafe = enter(plan.settings.ledger, plan.state.root, stack)
     if unsafe:
         if not plan.tags.dev:
@@ -328,6 +334,21 @@ def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:
     if checkpoint is None:
         raise NotReadyError(part="ledger", state="without a checkpoint")
     return checkpoint.root, checkpoint.size
+
+
+def unnamed_said(plan: Plan) -> str:
+    """Return the operator's line about instruments that the policy does not name, or ""."""
+    symbols = list(unnamed(plan.table.listings, plan.policy.policy))
+    if not symbols:
+        return ""
+    shown = ", ".join(symbols[:SYMBOLS_SHOWN])
+    more = f" and {len(symbols) - SYMBOLS_SHOWN} more" if len(symbols) > SYMBOLS_SHOWN else ""
+    return (
+        f"policy     does not name {shown}{more}: every intent on"
+        f" {'them' if len(symbols) > 1 else 'it'} is refused"
+        " (UNKNOWN_INSTRUMENT). Make a policy that does: countersign policy new next.toml"
+        f" --from {plan.keyring.folder / BUNDLE} --instruments {plan.settings.instruments}"
+    )
 
 
 def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> None:

@@ -201,7 +201,7 @@ def serving_plan(settings: Settings) -> Plan:
     missing = [
         name
         for name, value in (
-            ("COUNTERSIGN_LEDGER__DSN", settings.ledger.dsn),
+            ("COUNTERSIGN_LEDGER__DSN", settings.ledger.dsn or settings.ledger.embedded),
             ("COUNTERSIGN_KEYS", settings.keys),
             ("COUNTERSIGN_FIX__PORT", settings.fix.port),
         )
@@ -209,6 +209,9 @@ def serving_plan(settings: Settings) -> Plan:
     ]
     if missing:
         raise SettingsError(name=missing[0], problem="has no default in `serve`; set it")
+    if settings.ledger.dsn and settings.ledger.embedded:
+        problem = "is true, and COUNTERSIGN_LEDGER__DSN names a database: choose one of the two"
+        raise SettingsError(name="COUNTERSIGN_LEDGER__EMBEDDED", problem=problem)
     if settings.instruments is None:
         raise SettingsError(
             name="COUNTERSIGN_INSTRUMENTS",

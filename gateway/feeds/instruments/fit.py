@@ -52,6 +52,13 @@ def misfits(listings: Iterable[Listing], policy: Policy, profile: Profile) -> It
             )
 
 
+def unnamed(listings: Iterable[Listing], policy: Policy) -> Iterator[str]:
+    """Yield the symbols that a policy does not name; the rules refuse every intent on them."""
+    for listing in listings:
+        if policy.of_instrument(listing.instrument.symbol) is None:
+            yield listing.instrument.symbol
+
+
 def changes(
     listed: Mapping[str, Instrument], before: Iterable[InstrumentListed], ordered: Iterable[str]
 ) -> Iterator[str]:

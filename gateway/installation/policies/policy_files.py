@@ -27,6 +27,7 @@ from gateway.installation.keys.officers import (
     read_public,
 )
 from gateway.installation.policies.policy import BUNDLE, SHIPPED, given_policy
+from gateway.installation.policies.sections import TradedInstrument, naming
 from gateway.installation.state import StateFolder
 from risk.errors import RiskError
 from risk.policy.changes import policy_changes
@@ -64,11 +65,15 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftOptions:
-    """How a new policy differs from the one that it starts from."""
+    """How a new policy differs from the one that it starts from.
+
+    `traded` has the instruments that it shall name; none: those that it has.
+    """
 
     author: str
     days: int
     now_us: int
+    traded: tuple[TradedInstrument, ...] = ()
 
 
 def read_policy(path: Path) -> PolicyFile:
@@ -101,12 +106,23 @@ def read_policy(path: Path) -> PolicyFile:
 
 
 def new_policy(path: Path, source: Path | None, options: DraftOptions) -> int:
+    """Write a draft (see `write_draft`) and print what to do with it."""
+    write_draft(path, source, options)
+    sys.stdout.write(
+        f"{path}: edit it, then let both officers run: countersign policy sign {path} --key KEY\n"
+    )
+    return 0
+
+
+def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
     """Write a commented draft, from the shipped policy or to follow the one in `source`.
 
     Raises:
         RequestError: the file exists, or `source` holds no policy.
     """
     policy = read_policy(source or SHIPPED).policy
+    if options.traded:
+        policy = naming(policy, options.traded)
     start_us = options.now_us // DAY_US * DAY_US
     changed: dict[str, object] = {
         "author": options.author or policy.author,
@@ -114,7 +130,8 @@ def new_policy(path: Path, source: Path | None, options: DraftOptions) -> int:
         "expires_us": start_us + options.days * DAY_US,
     }
     if source is not None:
-        changed |= {"version": policy.version + 1, "parent": policy_digest(policy)}
+        before = read_policy(source).policy
+        changed |= {"version": before.version + 1, "parent": policy_digest(before)}
     text = policy_text(policy.model_copy(update=changed))
     try:
         parse_policy_text(text)
@@ -123,10 +140,6 @@ def new_policy(path: Path, source: Path | None, options: DraftOptions) -> int:
         raise RequestError(problem=f"this would be no policy: {error}") from None
     except FileExistsError:
         raise RequestError(problem=f"{path} exists: choose another name") from None
-    sys.stdout.write(
-        f"{path}: edit it, then let both officers run: countersign policy sign {path} --key KEY\n"
-    )
-    return 0
 
 
 def show_policy(path: Path, publics: Sequence[Path], state: StateFolder, now_us: int) -> int:

@@ -1,8 +1,9 @@
-"""Commands of the desk: to a gateway that may be running, and about its table of instruments.
+"""Commands of the desk: to a gateway that may be running, and about its tables.
 
 Not here: options and help.
 
     differences  list and resolve differences, through the running gateway
     instruments  check and show a table of instruments
+    policies     a policy's draft for a table of instruments
     kill         kill and release, with or without a running gateway
 """

@@ -156,9 +156,19 @@ def disavow(
     raise typer.Exit(disavowing.disavow(settings_of(state), seq, reason, keys))
 
 
-def list_settings() -> None:
-    """List every setting: the environment variable and what it means."""
-    from gateway.installation.settings import known_names
+def list_settings(
+    values: Annotated[
+        bool,
+        typer.Option("--values", help="what is set: value without secrets, and where it is set"),
+    ] = False,
+) -> None:
+    """List every setting: the environment variable and what it means.
 
-    for name, description in known_names().items():
-        typer.echo(f"{name:42} {description}")
+    In countersign.toml COUNTERSIGN_FIX__PORT is `port` in the table [fix]. The environment wins.
+    """
+    from gateway.installation.settings import known_names, load, resolved
+
+    rows = [f"{name:42} {said}" for name, said in known_names().items()]
+    if values:
+        rows = [f"{name:42} {value}  ({origin})" for name, value, origin in resolved(load())]
+    typer.echo("\n".join(rows))

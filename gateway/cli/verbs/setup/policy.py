@@ -37,16 +37,24 @@ def new(
         str, typer.Option(help="code of who writes it, and so may not sign it; it is recorded")
     ] = "",
     days: Annotated[int, typer.Option(min=1, max=3650, help="days of validity, from today")] = 365,
+    instruments: Annotated[
+        Path | None,
+        typer.Option(help="table of instruments: the draft names exactly these, each by its class"),
+    ] = None,
 ) -> None:
     """Write a draft with a comment on each number; edit it, then let both officers sign it.
 
-    Example: countersign policy new policy.toml --author quant-desk
+    Without --instruments it names those of the policy that it starts from (SPXN and NDXN), and
+    `serve` refuses every intent on another. New sections have starting values, which say so.
+
+    Example: countersign policy new policy.toml --author quant-desk --instruments instruments.toml
     """
     from gateway.clock import wall_us
-    from gateway.installation.policies.policy_files import DraftOptions, new_policy
+    from gateway.installation.policies.policy_files import DraftOptions
+    from gateway.launch.commands.policies import draft_policy
 
     options = DraftOptions(author=author, days=days, now_us=wall_us())
-    raise typer.Exit(new_policy(file, source, options))
+    raise typer.Exit(draft_policy(file, source, options, instruments))
 
 
 def show(file: PolicyArgument, public: PublicOption = None, state: StateOption = None) -> None:

@@ -112,8 +112,10 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
 
     for path in (*keys.rglob("*"), *state.rglob("*")):
         assert path.is_dir() or PRIVATE_WORD.encode() not in path.read_bytes()
-    plan = serving_plan(load())
-    with running(replace(plan, engine_program=PROGRAM), lambda _: None) as app:
+    plan, said = serving_plan(load()), list[str]()
+    with running(replace(plan, engine_program=PROGRAM), said.append) as app:
+        assert "database   connecting to PostgreSQL" in said
+        assert any(line.startswith("policy     does not name AAPL: every intent") for line in said)
         (record,) = app.reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
         body: Any = record.body
         assert body["policy_digest"] == policy_digest(read_policy(draft).policy)

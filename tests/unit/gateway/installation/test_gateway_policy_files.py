@@ -248,3 +248,71 @@ def test_a_file_that_is_no_policy_is_named_with_its_line(
 
 def test_a_missing_file_is_named(office: Office) -> None:
     assert "cannot read" in refusal(office.show(office.home / "none.toml"))
+
+
+TABLE = """
+[[instrument]]
+symbol = "AAPL"
+asset_class = "equity"
+currency = "USD"
+tick = "0.01"
+lot = 1
+multiplier = 1
+min_qty = 1
+max_qty = 400
+calendar = "XNYS"
+
+[[instrument]]
+symbol = "SPXN"
+asset_class = "index"
+currency = "USD"
+tick = "0.01"
+lot = 1
+multiplier = 1
+min_qty = 1
+max_qty = 1000
+calendar = "XNYS"
+"""
+
+
+def test_a_draft_for_a_table_names_exactly_its_instruments(office: Office) -> None:
+    table, file = office.home / "instruments.toml", office.home / "own.toml"
+    table.write_text(TABLE)
+    done = office.do("policy", "new", file, "--instruments", table)
+    assert done.exit_code == 0, done.exception
+    own, shipped = read_policy(file).policy, read_policy(office.draft).policy
+    assert [one.asset_class for one in own.classes] == ["equity", "index"]
+    kept, index = shipped.of_instrument("SPXN"), own.of_class("index")
+    assert index == shipped.of_class("index")
+    stock, new = own.of_instrument("AAPL"), own.of_class("equity")
+    assert kept is not None
+    assert stock is not None
+    assert new is not None
+    assert [one.symbol for one in own.instruments] == ["AAPL", "SPXN"]
+    assert own.instruments[1].position_max == kept.position_max
+    assert own.instruments[1].order_qty_max.value == 1000, "the venue takes no more"
+    assert stock.asset_class == "equity"
+    assert stock.order_qty_max.value == 400
+    assert stock.position_max.value == 1000, "the smallest of the others"
+    assert stock.position_max.rationale.startswith("Starting value")
+    assert new.price_collar.rationale.startswith("Starting value")
+    assert new.arming == shipped.classes[0].arming
+    assert (own.version, own.parent) == (1, "")
+
+
+def test_the_next_version_for_a_table_follows_the_policy_as_it_was(office: Office) -> None:
+    table, file = office.home / "instruments.toml", office.home / "next.toml"
+    table.write_text(TABLE)
+    assert office.do(
+        *("policy", "new", file, "--from", office.draft, "--instruments", table)
+    ).exit_code == 0  # fmt: skip
+    old, new = read_policy(office.draft).policy, read_policy(file).policy
+    assert (new.version, new.parent) == (2, policy_digest(old))
+
+
+def test_a_draft_for_a_table_with_errors_is_not_written(office: Office) -> None:
+    table, file = office.home / "instruments.toml", office.home / "own.toml"
+    table.write_text(TABLE.replace('"0.01"', '"0"', 1))
+    done = office.do("policy", "new", file, "--instruments", table)
+    assert "line 6" in str(done.exception)
+    assert not file.exists()

@@ -13,8 +13,9 @@ from gateway.cli.main import app
 from gateway.errors import InstrumentsError, SettingsError
 from gateway.feeds.instruments.table import EXAMPLE, PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
+from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.settings import Settings, load
-from gateway.launch.parts import refuse_changed_terms
+from gateway.launch.parts import refuse_changed_terms, unnamed_said
 from gateway.launch.plan import Plan, development_plan, serving_plan
 from gateway.walk.projections.outbox import Orders
 from tests.doubles.officers import part_with_officers
@@ -98,6 +99,40 @@ def test_serve_refuses_a_table_that_the_policy_contradicts(state: Path, tmp_path
         "asset_class",
         "max_qty",
     ]
+
+
+def test_a_start_names_the_instruments_that_the_policy_does_not(
+    state: Path, tmp_path: Path
+) -> None:
+    said = unnamed_said(serving_plan(serving(state, table_of(tmp_path))))
+    assert said.startswith("policy     does not name AAPL: every intent on it is refused")
+    assert f"--from {state / 'keys' / BUNDLE} --instruments {tmp_path / 'own.toml'}" in said
+    named = development_plan(load(state=tmp_path / "other"), load_playback())
+    assert unnamed_said(named) == ""
+
+
+def test_many_unnamed_instruments_are_counted(state: Path, tmp_path: Path) -> None:
+    one = table_of(tmp_path).read_text().partition("# From here on")[0]
+    rows = [one.replace("AAPL", f"S{number}") for number in range(8)]
+    (tmp_path / "own.toml").write_text("\n".join(rows))
+    said = unnamed_said(serving_plan(serving(state, tmp_path / "own.toml")))
+    assert "does not name S0, S1, S2, S3, S4 and 3 more: every intent on them" in said
+
+
+def test_serve_takes_the_embedded_database_only_when_told_so(state: Path, tmp_path: Path) -> None:
+    given = serving(state, table_of(tmp_path))
+    for dsn, embedded, said in (
+        (None, False, "LEDGER__DSN: has no default"),
+        ("postgresql://plain@/ledger", True, "choose one of the two"),
+        (None, True, ""),
+    ):
+        ledger = given.ledger.model_copy(update={"dsn": dsn, "embedded": embedded})
+        settings = given.model_copy(update={"ledger": ledger})
+        if said:
+            with pytest.raises(SettingsError, match=said):
+                serving_plan(settings)
+        else:
+            assert serving_plan(settings).settings.ledger.embedded
 
 
 def test_a_start_refuses_a_table_without_an_instrument_that_has_orders(
