@@ -1,6 +1,6 @@
 """Verify files that Countersign hands out, without trusting who made them.
 
-    python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] ..
+    python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] [--broker-fills FILE] ..
 
 One file; it needs the standard library and cryptography. Take it, the key and the policy from
 places you trust, never from beside FILE. It reads the formats with code of its own: it shares
@@ -28,6 +28,7 @@ tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-
 import argparse
 import base64
 import contextlib
+import csv
 import datetime as dt
 import hashlib
 import hmac
@@ -38,7 +39,7 @@ import re
 import sys
 import time
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -810,6 +811,289 @@ class Trust:
         return "revoked" if current else "replaced"
 
 
+# ---------------------------------------------------------------- brokerfile
+# The broker's own fill file: CSV with a header, or a FIX log with ExecutionReports (35=8).
+
+SCALE = 18
+"""Decimals that a number of a broker's file may have; amounts are integers of 10**-18."""
+_NUMBER = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?", re.ASCII)
+_NEXT_MESSAGE = re.compile(r"(?<=[\x01|]10=[0-9]{3}[\x01|])(?=8=FIX)")
+_DAY = re.compile(r"[12][0-9]{7}", re.ASCII)
+_COLUMNS = {  # our name: the FIX name that a header may have instead
+    "cl_ord_id": "clordid",
+    "exec_id": "execid",
+    "instrument": "symbol",
+    "side": "side",
+    "quantity": "lastqty",
+    "price": "lastpx",
+    "account": "account",
+    "time": "transacttime",
+    "exec_type": "exectype",
+    "exec_ref_id": "execrefid",
+    "orig_cl_ord_id": "origclordid",
+    "fee": "commission",
+}
+_NEEDED = ("cl_ord_id", "exec_id", "instrument", "side", "quantity", "price")
+_TAGS = {  # of an ExecutionReport, FIX 4.2 to 5.0
+    "cl_ord_id": 11,
+    "exec_id": 17,
+    "instrument": 55,
+    "side": 54,
+    "quantity": 32,
+    "price": 31,
+    "account": 1,
+    "time": 60,
+    "exec_type": 150,
+    "exec_ref_id": 19,
+    "orig_cl_ord_id": 41,
+    "fee": 12,
+}
+_SIDES = {"1": "BUY", "B": "BUY", "BUY": "BUY", "2": "SELL", "S": "SELL", "SELL": "SELL"}
+_SIDES |= {"5": "SELL", "6": "SELL"}  # sell short, sell short exempt
+TRADE, BUST, CORRECTION, OTHER = "trade", "bust", "correction", ""
+_TYPES = {"": TRADE, "F": TRADE, "1": TRADE, "2": TRADE, "TRADE": TRADE}
+_TYPES |= {"H": BUST, "BUST": BUST, "CANCEL": BUST, "G": CORRECTION, "CORRECT": CORRECTION}
+
+
+class BrokerFill(NamedTuple):
+    """One trade as the broker tells it; amounts are integers of 10**-18, day is YYYYMMDD or ""."""
+
+    line: int
+    cl_ord_id: str
+    orig_cl_ord_id: str
+    exec_id: str
+    exec_ref_id: str
+    event: str
+    instrument: str
+    side: str
+    quantity: int
+    price: int
+    account: str
+    day: str
+    time: str
+    fee: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFile:
+    """What brokers' files tell, and which trades of the ledger they must have.
+
+    Attributes:
+        names: of the files, for people.
+        fills: trades that stand, after busts and corrections, each with its names (ExecIDs).
+        first_day: YYYYMMDD from which on every trade of the ledger must be in it; "" is every day.
+        last_day: YYYYMMDD up to which, inclusive.
+        accounts: the only accounts whose trades must be in it; empty means all.
+    """
+
+    names: Sequence[str] = ()
+    fills: Sequence[tuple[BrokerFill, Sequence[str]]] = ()
+    first_day: str = ""
+    last_day: str = ""
+    accounts: Sequence[str] = ()
+
+    def covers(self, day: str, account: str) -> bool:
+        """Return whether a trade of this day and account must be in the file."""
+        inside = (not self.first_day or self.first_day <= day) and (
+            not self.last_day or day <= self.last_day
+        )
+        return inside and (not self.accounts or account in self.accounts)
+
+
+@dataclass(slots=True)
+class _Net:
+    """The trades of files that stand after busts and corrections."""
+
+    fills: dict[tuple[str, str], tuple[BrokerFill, list[str]]] = field(default_factory=dict)
+    seen: dict[tuple[str, ...], BrokerFill] = field(default_factory=dict)
+    alias: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    def take(self, name: str, fill: BrokerFill, *, again: bool) -> None:
+        """Take one line; a FIX log may have the same report `again`."""
+        where = f"{name} line {fill.line}"
+        key = (fill.orig_cl_ord_id or fill.cl_ord_id, fill.exec_id)
+        before = self.seen.setdefault((*key, fill.event), fill)
+        if before is not fill:
+            if again and before._replace(line=0, time="") == fill._replace(line=0, time=""):
+                return
+            raise Bad(f"{where}: ExecID {fill.exec_id} of line {before.line} again")
+        if fill.event == TRADE:
+            self.fills[key], self.alias[key] = (fill, [fill.exec_id]), key
+            return
+        first = self.alias.get((key[0], fill.exec_ref_id), (key[0], fill.exec_ref_id))
+        if fill.event == CORRECTION:
+            names = [*self.fills.get(first, (fill, [fill.exec_ref_id]))[1], fill.exec_id]
+            self.fills[first] = (fill, names)
+            self.alias[key] = first
+        else:  # a trade of an earlier file may be busted in this one
+            self.fills.pop(first, None)
+
+
+def read_broker_files(
+    files: Sequence[tuple[str, bytes]],
+    first_day: str = "",
+    last_day: str = "",
+    accounts: Sequence[str] = (),
+) -> BrokerFile:
+    """Return what files (name and content) tell; Bad names the line that cannot be read.
+
+    Without days given, they are those of the first and the last message or line with a time.
+    """
+    net, days = _Net(), set[str]()
+    for name, data in files:
+        is_log = b"8=FIX" in data
+        for day, fill in _fix_lines(name, data) if is_log else _csv_lines(name, data):
+            days |= {day} - {""}
+            if fill is not None:
+                net.take(name, fill, again=is_log)
+    for given in (first_day, last_day):
+        if given and not _DAY.fullmatch(given):
+            raise Bad(f"{given} is not a day: write YYYYMMDD")
+    if not net.fills and not days and not (first_day and last_day):
+        raise Bad("the broker's file has no fill and no day: name the days that it covers")
+    return BrokerFile(
+        names=[name for name, _ in files],
+        fills=list(net.fills.values()),
+        first_day=first_day or min(days, default=""),
+        last_day=last_day or max(days, default=""),
+        accounts=accounts,
+    )
+
+
+def _csv_lines(name: str, data: bytes) -> Iterator[tuple[str, BrokerFill | None]]:
+    try:
+        text = data.decode("utf-8-sig")
+    except ValueError as error:
+        raise Bad(f"{name} is not UTF-8") from error
+    first = text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in first else ",")
+    try:
+        header = [_column(cell) for cell in next(rows, [])]
+        missing = [column for column in _NEEDED if column not in header]
+        if missing or len({c for c in header if c}) < len([c for c in header if c]):
+            raise Bad(
+                f"{name} line 1: the header lacks {', '.join(missing)}"
+                if missing
+                else f"{name} line 1: a column stands twice in the header"
+            )
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise Bad(f"{name} line {rows.line_num}: {len(row)} cells, not {len(header)}")
+            cells = {c: cell.strip() for c, cell in zip(header, row, strict=True) if c}
+            fill = _fill_of(f"{name} line {rows.line_num}", rows.line_num, cells)
+            yield fill.day, fill if fill.event else None
+    except csv.Error as error:
+        raise Bad(f"{name} line {rows.line_num}: {error}") from error
+
+
+def _column(cell: str) -> str:
+    """Return our name of a header's cell, or "" for a column that nobody reads."""
+    plain = re.sub(r"[^a-z]", "", cell.lower())
+    found = (ours for ours, fix in _COLUMNS.items() if plain in {ours.replace("_", ""), fix})
+    return next(found, "")
+
+
+def _fix_lines(name: str, data: bytes) -> Iterator[tuple[str, BrokerFill | None]]:
+    for number, line in enumerate(data.decode("latin-1").replace("^A", "\x01").split("\n"), 1):
+        for text in _NEXT_MESSAGE.split(line):
+            fields = _fields_of(text)
+            day = _day(fields.get("52", ""))
+            event = _event_of(fields)
+            if fields.get("35") != "8" or event not in _TYPES:
+                yield day, None
+                continue
+            cells = {column: fields.get(str(tag), "") for column, tag in _TAGS.items()}
+            fill = _fill_of(f"{name} line {number}", number, {**cells, "exec_type": event})
+            yield day, fill
+            if fields.get("43") != "Y":  # a report sent again may be of any day
+                yield fill.day, None
+
+
+def _fields_of(text: str) -> dict[str, str]:
+    """Return a FIX message's fields; the first of a tag counts."""
+    start = text.find("8=FIX")
+    mark = "\x01" if "\x01" in text else "|"
+    pairs = [part.partition("=") for part in text[start:].strip().split(mark)] if start >= 0 else []
+    return {tag: value for tag, _, value in reversed(pairs)}
+
+
+def _event_of(fields: Mapping[str, str]) -> str:
+    """Return the ExecType; FIX 4.2 says it in ExecTransType (20) and a fill by LastShares."""
+    match fields.get("20", ""):
+        case "1":
+            return "H"
+        case "2":
+            return "G"
+        case "3":
+            return "I"
+        case _:
+            return fields.get("150", "") or "-"
+
+
+def _fill_of(where: str, line: int, cells: Mapping[str, str]) -> BrokerFill:
+    """Return one line's fill; a line of another type has the event OTHER."""
+    event = _TYPES.get(cells.get("exec_type", "").upper(), OTHER)
+    side = _SIDES.get(cells["side"].upper())
+    if event and side is None:
+        raise Bad(f"{where}: side {cells['side']!r} is neither BUY nor SELL")
+    for column in ("exec_id", "instrument") if event else ():
+        if not cells[column]:
+            raise Bad(f"{where}: {column} is empty")
+    if event in {BUST, CORRECTION} and not cells.get("exec_ref_id"):
+        raise Bad(f"{where}: a {event} without exec_ref_id, the ExecID of its trade")
+    quantity = _number(where, "quantity", cells["quantity"] or "0")
+    if event in {TRADE, CORRECTION} and quantity <= 0:
+        raise Bad(f"{where}: the quantity of a trade must be positive")
+    fee = cells.get("fee", "")
+    return BrokerFill(
+        line=line,
+        cl_ord_id=cells["cl_ord_id"],
+        orig_cl_ord_id=cells.get("orig_cl_ord_id", ""),
+        exec_id=cells["exec_id"],
+        exec_ref_id=cells.get("exec_ref_id", ""),
+        event=event,
+        instrument=cells["instrument"],
+        side=side or "",
+        quantity=quantity,
+        price=_number(where, "price", cells["price"] or "0"),
+        account=cells.get("account", ""),
+        day=_day(cells.get("time", "")),
+        time=cells.get("time", ""),
+        fee=_number(where, "fee", fee) if fee else None,
+    )
+
+
+def _day(text: str) -> str:
+    """Return the day of a FIX or ISO time as YYYYMMDD, or "" if there is none."""
+    found = _DAY.match(re.sub(r"[^0-9]", "", text[:10]))
+    return found.group() if found else ""
+
+
+def units_of(text: str) -> int | None:
+    """Return decimal text as an integer of 10**-18, or None if it is none."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    sign, whole, part = found.groups()
+    return int(f"{sign}{whole}{(part or '').ljust(SCALE, '0')}")
+
+
+def _number(where: str, column: str, text: str) -> int:
+    value = units_of(text)
+    if value is None:
+        raise Bad(f"{where}: {column} {text[:24]!r} is not a decimal number")
+    return value
+
+
+def decimal_of(units: int, digits: int = SCALE) -> str:
+    """Return an integer of 10**-digits as decimal text for people."""
+    whole, part = divmod(abs(units), 10**digits)
+    sign, fraction = "-" if units < 0 else "", f"{part:0{digits}d}".rstrip("0")
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
 # ---------------------------------------------------------------- checkpoint
 # The judgement of one checkpoint: signers, quorum, and checkpoints kept outside.
 
@@ -845,6 +1129,7 @@ class Outside:
         links: consistency proofs between checkpoints.
         rotations: changes of keys, as signed notes.
         disclosures: disclosed personal values.
+        fills: the broker's own fill files.
     """
 
     vkeys: Sequence[str] = ()
@@ -853,6 +1138,7 @@ class Outside:
     links: Sequence[bytes] = ()
     rotations: Sequence[str] = ()
     disclosures: Sequence[bytes] = ()
+    fills: BrokerFile | None = None
 
     def check(self) -> None:
         """Raise Bad for unreadable input, which must not look like a finding about the file."""
@@ -1393,6 +1679,390 @@ def _ends_map(one: ShownRecord) -> bool:
     return bool(one.body["part"] + 1 == one.body["parts"])
 
 
+# ---------------------------------------------------------------- fills
+# The fills on record against the broker's own file.
+#
+# A ClOrdID is the first 100 bits of its approving record's leaf in base32. Whoever rewrites what
+# was decided changes the leaf, and the broker's file has the ClOrdID of the leaf that was.
+
+_FIX_SIDES = {"1": "BUY", "2": "SELL", "5": "SELL", "6": "SELL"}
+_DECISION = "decision/"
+
+
+@dataclass(slots=True, kw_only=True)
+class _SentOrder:
+    """An order on record; quantities and prices are integers of 10**-18."""
+
+    seq: int
+    stream: str
+    cl_ord_id: str
+    instrument: str
+    side: str
+    quantity: int
+    price: int
+    account: str
+    own_account: str
+    approved_lots: int
+    limit_ticks: int
+    alarmed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _Booked:
+    """A trade on record, after corrections; `names` are its ExecIDs."""
+
+    seq: int
+    order: _SentOrder
+    names: list[str]
+    quantity: int
+    price: int
+    lots: int
+    day: str
+    fee: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sums:
+    fills: int = 0
+    bought: int = 0
+    sold: int = 0
+    value: int = 0
+
+    def add(self, side: str, quantity: int, price: int) -> None:
+        """Add one trade."""
+        self.fills += 1
+        self.value += quantity * price
+        if side == "BUY":
+            self.bought += quantity
+        else:
+            self.sold += quantity
+
+    def text(self) -> str:
+        """Return it for people."""
+        return (
+            f"{self.fills} fills, {decimal_of(self.bought)} bought, {decimal_of(self.sold)} sold,"
+            f" worth {decimal_of(self.value, 2 * SCALE)}"
+        )
+
+
+def order_name(leaf: bytes) -> str:
+    """Return the ClOrdID of the order that a record approves."""
+    return base64.b32encode(leaf[:13]).decode("ascii")[:20]
+
+
+@dataclass(slots=True)
+class Fills:
+    """The orders and trades of a log or of one decision, compared with the broker's file.
+
+    Give it every record in order with `see`, then call `finish`. Without a file it does nothing.
+    `whole` says whether all orders are there; a bundle has those of one decision.
+    """
+
+    broker: BrokerFile | None
+    whole: bool = True
+    _named: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _wanted: set[str] = field(default_factory=set)
+    _approved: dict[int, tuple[str, bytes, Mapping[str, Any]]] = field(default_factory=dict)
+    _last_us: int = 0
+    _orders: dict[str, _SentOrder] = field(default_factory=dict)
+    _booked: dict[int, _Booked] = field(default_factory=dict)
+    _undone: set[tuple[str, str]] = field(default_factory=set)
+    _resolved: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    _by_phone: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for fill, _ in () if self.broker is None else self.broker.fills:
+            self._wanted |= {fill.cl_ord_id, fill.orig_cl_ord_id} - {""}
+
+    def see(
+        self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes
+    ) -> None:
+        """Take one record whose bytes were verified."""
+        if self.broker is None:
+            return
+        stream, name = head["stream"], order_name(leaf)
+        self._last_us = head["recorded_at_us"]
+        if name in self._wanted:
+            self._named[name] = (head["seq"], stream)
+        match head["kind"]:
+            case "verdict_given" if body.get("result") == "approved":
+                self._approved[head["seq"]] = (stream, leaf, body.get("reservation") or {})
+            case "order_sending":
+                self._announced(report, head, body)
+            case "order_reported":
+                self._reported(report, head, body)
+            case "difference_resolved":
+                self._by_person(head, body)
+            case "book_adjusted" if isinstance(body.get("reference"), str):
+                self._by_phone[body["reference"]] = (head["seq"], body)
+            case _:
+                pass
+
+    def _announced(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take an order, after comparing it with the record that approved it."""
+        name, seq = body.get("cl_ord_id"), head["seq"]
+        stream, leaf, reserved = self._approved.get(body.get("approving_seq", -1), ("", b"", {}))
+        fields = dict(reversed(_pairs(body.get("fields"))))
+        if stream != head["stream"] or leaf.hex() != body.get("approving_leaf"):
+            report.find(TAMPERED, f"order {name} has no approving record before it", seq)
+        elif name != order_name(leaf):
+            report.find(TAMPERED, f"order {name} is not named by its approving record", seq)
+        side = _FIX_SIDES.get(fields.get(54, ""), "")
+        if reserved and [fields.get(55), side] != [reserved["instrument"], reserved["side"]]:
+            report.find(TAMPERED, f"order {name} is not the one that was approved", seq)
+        self._orders[str(name)] = _SentOrder(
+            seq=seq,
+            stream=head["stream"],
+            cl_ord_id=str(name),
+            instrument=fields.get(55, ""),
+            side=side,
+            quantity=units_of(fields.get(38, "")) or 0,
+            price=units_of(fields.get(44, "")) or 0,
+            account=fields.get(1, ""),
+            own_account=str(body.get("account", "")),
+            approved_lots=reserved.get("qty_lots", 0),
+            limit_ticks=reserved.get("limit_ticks", 0),
+        )
+
+    def _reported(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take what a report books, corrects or takes back."""
+        undoes, told, fill = body.get("undoes_seq"), body.get("report") or {}, body.get("fill")
+        order = self._orders.get(str(body.get("cl_ord_id")))
+        if order is not None and body.get("anomaly"):
+            order.alarmed = True
+        if fill is None and undoes is None:
+            return
+        seq = head["seq"]
+        if order is None or order.stream != head["stream"]:
+            report.find(TAMPERED, f"a fill of order {body.get('cl_ord_id')}: never announced", seq)
+            return
+        before = self._booked.pop(undoes, None) if undoes is not None else None
+        names = [*([] if before is None else before.names), str(told.get("exec_id"))]
+        if fill is None:
+            self._undone |= {(order.cl_ord_id, name) for name in names}
+            return
+        booked = _Booked(
+            seq=seq,
+            order=order,
+            names=names,
+            quantity=units_of(told.get("last_qty", "")) or 0,
+            price=units_of(told.get("last_price", "")) or 0,
+            lots=fill["qty_lots"],
+            day=str(body.get("trade_date", ""))[:8] if before is None else before.day,
+            fee=units_of(told.get("commission", "")),
+        )
+        _judge_units(report, booked, fill)
+        self._booked[seq if undoes is None else undoes] = booked
+
+    def _by_person(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take a quantity that two officers booked because the broker was right."""
+        fill, name = body.get("adjustment"), body.get("decision_id")
+        if fill and name:
+            sign = 1 if fill["side"] == "BUY" else -1
+            self._resolved[_DECISION + name].append((head["seq"], sign * fill["qty_lots"]))
+
+    def finish(self, report: Report) -> None:
+        """Compare both sides; report every fill that does not match, and the sums."""
+        if self.broker is None:
+            return
+        names = ", ".join(self.broker.names)
+        trades = {(b.order.cl_ord_id, name): b for b in self._booked.values() for name in b.names}
+        matched: set[int] = set()
+        left: dict[str, list[BrokerFill]] = defaultdict(list)
+        strangers = 0
+        for fill, execs in self.broker.fills:
+            order = self._order_of(fill)
+            if order is None and not self.whole and not self._is_known(fill):
+                strangers += 1
+                continue
+            if order is None:
+                self._judge_stranger(report, fill)
+                continue
+            found = (trades.get((order.cl_ord_id, name)) for name in execs)
+            booked = next((one for one in found if one is not None), None)
+            if booked is None or booked.seq in matched:
+                left[order.stream].append(fill)
+                continue
+            matched.add(booked.seq)
+            _judge_pair(report, fill, booked)
+        for stream, fills in left.items():
+            self._judge_left(report, stream, fills)
+        self._judge_lacking(report, matched)
+        self._judge_approved(report)
+        self._say_sums(report, matched)
+        if strangers:
+            report.say(f"{strangers} fills of the broker's file are of other decisions: not judged")
+        if not self.whole and not matched and not left:
+            report.find(NOT_CHECKABLE, f"no fill of {names} is of this decision")
+        days = f"{self.broker.first_day or 'the beginning'} to {self.broker.last_day or 'the end'}"
+        report.say(f"{len(matched)} fills of {names} ({days}) match their approving records")
+
+    def _is_known(self, fill: BrokerFill) -> bool:
+        return fill.cl_ord_id in self._named or fill.cl_ord_id in self._orders
+
+    def _order_of(self, fill: BrokerFill) -> _SentOrder | None:
+        """Return the order that a fill's ClOrdID names through a leaf of this log."""
+        for name in (fill.cl_ord_id, fill.orig_cl_ord_id):
+            if name in self._orders:
+                return self._orders[name]
+            seq, stream = self._named.get(name, (-1, ""))
+            same = (one for one in self._orders.values() if one.stream == stream and seq >= 0)
+            found = next(same, None)  # the name of a later message of that order
+            if found is not None:
+                return found
+        return None
+
+    def _judge_stranger(self, report: Report, fill: BrokerFill) -> None:
+        """Judge a fill of no order on record: only a signed adjustment can account for it."""
+        seq, phone = self._by_phone.get(fill.exec_id, (-1, {}))
+        trade = phone.get("trade") or {}
+        if trade:
+            said = {"instrument": fill.instrument, "side": fill.side}
+            wrong = [name for name, value in said.items() if trade.get(name) != value]
+            wrong += _other_amounts(fill, trade)
+            if wrong:
+                text = f"{_line(fill)}: the adjustment of record {seq} has another"
+                report.find(TAMPERED, f"{text} {', '.join(wrong)}")
+            return
+        text = f"{_line(fill)}: no record of this ledger approved order {fill.cl_ord_id or '-'}"
+        report.find(TAMPERED, text)
+
+    def _judge_left(self, report: Report, stream: str, fills: Iterable[BrokerFill]) -> None:
+        """Judge the fills of an order that the ledger lacks: a person may have booked their sum."""
+        fills = list(fills)
+        order = next(one for one in self._orders.values() if one.stream == stream)
+        resolved = self._resolved.get(stream, [])
+        sign = {"BUY": 1, "SELL": -1}
+        left = sum(sign[fill.side] * fill.quantity for fill in fills)
+        lots = sum(number for _, number in resolved)
+        if resolved and left * order.approved_lots == lots * order.quantity:
+            seqs = ", ".join(str(seq) for seq, _ in resolved)
+            report.say(f"{len(fills)} fills of {order.cl_ord_id} are booked by resolution {seqs}")
+            return
+        for fill in fills:
+            text, code = f"{_line(fill)} of order {order.cl_ord_id}", TAMPERED
+            if (order.cl_ord_id, fill.exec_id) in self._undone:
+                text += ": the ledger says that the broker took it back"
+            elif _moment(fill.time) > stamp(self._last_us // 1_000_000):
+                code = INCOMPLETE
+                text += ": it is later than the last record here"
+            else:
+                text += ": the ledger lacks it"
+            report.find(code, text)
+
+    def _judge_lacking(self, report: Report, matched: set[int]) -> None:
+        """Report the trades on record that the file should have and has not."""
+        broker = self.broker
+        for booked in self._booked.values():
+            order = booked.order
+            if broker is None or booked.seq in matched:
+                continue
+            if broker.covers(booked.day, order.own_account) or broker.covers(
+                booked.day, order.account
+            ):
+                text = (
+                    f"the broker's file lacks fill {booked.names[0]} of order {order.cl_ord_id},"
+                    f" {decimal_of(booked.quantity)} {order.instrument} on {booked.day}"
+                )
+                report.find(TAMPERED, text, booked.seq)
+
+    def _judge_approved(self, report: Report) -> None:
+        """Report orders that were filled beyond what was approved, unless the ledger says so."""
+        lots: dict[str, int] = defaultdict(int)
+        for booked in self._booked.values():
+            lots[booked.order.cl_ord_id] += booked.lots
+        for name, filled in lots.items():
+            order = self._orders[name]
+            if order.approved_lots and filled > order.approved_lots:
+                text = f"order {name}: {filled} lots filled, {order.approved_lots} approved"
+                if order.alarmed:
+                    report.say(f"{text}; the ledger has the alarm")
+                else:
+                    report.find(TAMPERED, text, order.seq)
+
+    def _say_sums(self, report: Report, matched: set[int]) -> None:
+        """Compare the sums per instrument of what both sides have in the file's days."""
+        if self.broker is None:
+            return
+        theirs: dict[str, _Sums] = defaultdict(_Sums)
+        ours: dict[str, _Sums] = defaultdict(_Sums)
+        for fill, _ in self.broker.fills:
+            if self.whole or self._order_of(fill) is not None:
+                theirs[fill.instrument].add(fill.side, fill.quantity, fill.price)
+        for booked in self._booked.values():
+            inside = self.broker.covers(booked.day, booked.order.own_account)
+            if inside or booked.seq in matched:
+                order = booked.order
+                ours[order.instrument].add(order.side, booked.quantity, booked.price)
+        for symbol in sorted({*theirs, *ours}):
+            one, other = theirs[symbol], ours[symbol]
+            if one == other:
+                report.say(f"{symbol}: {one.text()}: the broker's file and the ledger agree")
+            else:
+                report.say(
+                    f"{symbol}: the broker's file has {one.text()}; the ledger has {other.text()}"
+                )
+
+
+def _pairs(fields: object) -> list[tuple[int, str]]:
+    """Return the fields of an order as recorded, or none if they have another shape."""
+    if not isinstance(fields, list):
+        return []
+    return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
+
+
+def _moment(time: str) -> str:
+    """Return a FIX or ISO time in the form of `stamp`, or "" if it names no second."""
+    at = re.sub(r"[^0-9]", "", time)[:14]
+    if len(at) < 14:  # noqa: PLR2004 - YYYYMMDDHHMMSS
+        return ""
+    return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z"
+
+
+def _line(fill: BrokerFill) -> str:
+    shown = f"{fill.side} {decimal_of(fill.quantity)} {fill.instrument} at {decimal_of(fill.price)}"
+    return f"the broker's line {fill.line}, fill {fill.exec_id} ({shown})"
+
+
+def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
+    """Compare a line of the broker's with the trade on record."""
+    order = booked.order
+    pairs = {
+        "quantity": (decimal_of(fill.quantity), decimal_of(booked.quantity)),
+        "price": (decimal_of(fill.price), decimal_of(booked.price)),
+        "side": (fill.side, order.side),
+        "instrument": (fill.instrument, order.instrument),
+        "account": (fill.account or order.account, order.account),
+    }
+    if fill.fee is not None and booked.fee is not None:
+        pairs["fee"] = (decimal_of(fill.fee), decimal_of(booked.fee))
+    for name, (theirs, ours) in pairs.items():
+        if theirs != ours:
+            text = f"{_line(fill)} of order {order.cl_ord_id}: {name} {theirs}, on record {ours}"
+            report.find(TAMPERED, text, booked.seq)
+
+
+def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> None:
+    """Require that the booked lots and ticks are those of the report, in the order's own units."""
+    order, seq = booked.order, booked.seq
+    if order.approved_lots and booked.quantity * order.approved_lots != (
+        fill["qty_lots"] * order.quantity
+    ):
+        text = f"{fill['qty_lots']} lots are booked for {decimal_of(booked.quantity)} reported"
+        report.find(TAMPERED, text, seq)
+    if order.limit_ticks and booked.price * order.limit_ticks != fill["price_ticks"] * order.price:
+        text = f"{fill['price_ticks']} ticks are booked for a price of {decimal_of(booked.price)}"
+        report.find(TAMPERED, text, seq)
+    if [fill["instrument"], fill["side"]] != [order.instrument, order.side]:
+        report.find(TAMPERED, "a fill is booked for another instrument or side than its order", seq)
+
+
+def _other_amounts(fill: BrokerFill, trade: Mapping[str, Any]) -> list[str]:
+    """Return which amounts of a signed trade by phone differ; it states them as decimal text."""
+    said = {"quantity": fill.quantity, "price": fill.price}
+    return [name for name, units in said.items() if units_of(str(trade.get(name))) != units]
+
+
 # ---------------------------------------------------------------- log
 # A whole log, record by record.
 
@@ -1443,6 +2113,7 @@ class LogVerifier:
         self._whole = True
         self._disordered = False
         self._seeds = Seeds()
+        self._fills = Fills(outside.fills)
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -1566,6 +2237,7 @@ class LogVerifier:
         self._disclosed.see(self.report, head)
         if known(head):
             self._interpret(head, body)
+            self._fills.see(self.report, head, body, leaf)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -1632,6 +2304,7 @@ class LogVerifier:
         if not self._trust.keys:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
         self._disclosed.finish(report)
+        self._fills.finish(report)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")
@@ -1945,6 +2618,7 @@ def verify_bundle(
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
         _judge_seeds(report, bundle, records, head)
+        _judge_fills(report, records, outside)
         _judge_copy(report, bundle)
         if bundle.to_zip() != data:
             text = "the bytes are not those of the canonical bundle of this content"
@@ -1996,6 +2670,15 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
             report.find(TAMPERED, f"blob {digest} has other content")
         if digest not in named:
             report.find(TAMPERED, f"blob {digest} belongs to no record")
+
+
+def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
+    """Compare the decision's fills with the broker's file, if one was given."""
+    fills = Fills(outside.fills, whole=False)
+    for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
+        if known(head):
+            fills.see(report, head, body, leaf)
+    fills.finish(report)
 
 
 def _proven(
@@ -2450,7 +3133,8 @@ def verify_tiles(
 
 # ---------------------------------------------------------------- command
 
-_RECORD = ("disclosure", "header", "payload")
+_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account")
+_RECORD = ("disclosure", "header", "payload", *_BROKER)
 
 
 HELP = """\
@@ -2461,11 +3145,18 @@ examples:
   verify.py 1200-3400.consistency --key log.pub --checkpoint kept.txt
   verify.py ledger.dump --key log.pub --checkpoint kept.txt
   verify.py tiles/ --policy witnesses.policy           a mirrored log
+  verify.py ledger.dump --key log.pub --broker-fills fills.csv
 
 what to bring, from places that you trust and not from beside FILE:
   a key        proves who signed; the owner of the log can still have rewritten it
   a policy     proves that witnesses saw the same log, so that no rewriting stays unseen
   a checkpoint that you kept earlier proves the same against your own memory
+  the broker's fills prove the same against the broker: a ClOrdID is the hash of its approval,
+               so a history that was written again does not match the fills of the true one
+
+the broker's file is CSV with a header, or a FIX log (| or SOH) whose 35=8 messages count:
+  cl_ord_id exec_id instrument side quantity price          needed; FIX names are taken too
+  account time exec_type exec_ref_id orig_cl_ord_id fee     compared where they are given
 
 exit codes:
   0  all as signed
@@ -2492,6 +3183,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--consistency", **many, type=Path, help="proof between checkpoints")
     parser.add_argument("--rotation", **many, type=Path, help="signed change of the log's keys")
     parser.add_argument("--disclosure", **many, type=Path, help="a disclosed personal value")
+    parser.add_argument("--broker-fills", **many, type=Path, help="the broker's own file of fills")
+    parser.add_argument("--broker-from", default="", help="first day of that file, YYYYMMDD")
+    parser.add_argument("--broker-to", default="", help="last day of that file, YYYYMMDD")
+    parser.add_argument("--broker-account", **many, help="only this account must be in that file")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
     report = Report()
@@ -2524,6 +3219,9 @@ def _judge(asked: argparse.Namespace) -> Report:
         links=[path.read_bytes() for path in asked.consistency],
         rotations=[read_text(path) for path in asked.rotation],
         disclosures=[path.read_bytes() for path in asked.disclosure],
+        fills=read_fills(
+            asked.broker_fills, asked.broker_from, asked.broker_to, asked.broker_account
+        ),
     )
     outside.check()
     if asked.file.is_dir():
@@ -2534,10 +3232,10 @@ def _judge(asked: argparse.Namespace) -> Report:
         start = file.read(4096)
     whole = asked.file.read_bytes
     if start.startswith(b"PK"):
-        return _refuse(verify_bundle(whole(), outside=outside), asked, "a bundle", *_RECORD[1:])
+        return _refuse(verify_bundle(whole(), outside=outside), asked, "a bundle", *_RECORD[1:3])
     if start.startswith(b"c2sp.org/tlog-proof"):
         header, payload = (path and path.read_bytes() for path in (asked.header, asked.payload))
-        return verify_proof(whole(), outside, header, payload)
+        return _refuse(verify_proof(whole(), outside, header, payload), asked, "a proof", *_BROKER)
     if start.startswith(b"old "):
         return _refuse(verify_link(whole(), outside), asked, "a consistency proof", *_RECORD)
     if b"\n\n" + DASH.encode() in start.replace(b"\r", b""):
@@ -2553,8 +3251,20 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
     """Report options that do not apply to such a file: silence would read as a check."""
     for name in names:
         if getattr(asked, name):
-            report.find(NOT_CHECKABLE, f"--{name} does not apply to {sort}")
+            report.find(NOT_CHECKABLE, f"--{name.replace('_', '-')} does not apply to {sort}")
     return report
+
+
+def read_fills(
+    paths: Sequence[Path], first_day: str, last_day: str, accounts: Sequence[str]
+) -> BrokerFile | None:
+    """Return what the broker's files tell, None without one; Bad names an unreadable line."""
+    if paths:
+        files = [(path.name, path.read_bytes()) for path in paths]
+        return read_broker_files(files, first_day, last_day, accounts)
+    if first_day or last_day or accounts:
+        raise Bad("--broker-from, --broker-to and --broker-account need --broker-fills")
+    return None
 
 
 def read_text(path: Path) -> str:

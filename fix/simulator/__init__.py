@@ -6,5 +6,6 @@ Not here: rules of the product.
     strictness  what it checks in a message beyond the gateway's dictionary; pure
     control     command line, quotes, control file and capture file
     order       an order as the simulator keeps it
+    fills       its own file of fills, from the capture
     market      the published table of outcomes, and matching; pure
 """

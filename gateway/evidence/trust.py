@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from audit.signers.file import public_file
-from audit.verifier.verify import TAMPERED, WORDS, Bad, Outside, Report, Trust, read_keys, read_text
+from audit.verifier.verify import (
+    TAMPERED,
+    WORDS,
+    Bad,
+    BrokerFile,
+    Outside,
+    Report,
+    Trust,
+    read_keys,
+    read_text,
+)
 
 _UNTRUSTED: Final = re.compile(r"(checkpoint of [0-9]+ is )?signed by no trusted key")
 _TAMPERED: Final = f"{WORDS[TAMPERED]}: "
@@ -25,8 +35,11 @@ def read_outside(
     policy: Path | None = None,
     kept: Sequence[Path] = (),
     rotations: Sequence[Path] = (),
+    fills: BrokerFile | None = None,
 ) -> Outside:
     """Read vkey lines or files of them, a C2SP tlog-policy, kept checkpoints, key changes.
+
+    `fills` is what `read_fills` of the verifier read.
 
     Raises:
         Bad: when one of them does not parse.
@@ -39,6 +52,7 @@ def read_outside(
         policy=None if policy is None else policy.read_bytes(),
         notes=[path.read_bytes() for path in kept],
         rotations=[read_text(path) for path in rotations],
+        fills=fills,
     )
     if policy is not None:
         _check_alone(f"--policy {policy}", Outside(policy=given.policy))

@@ -1,13 +1,18 @@
 """Busts, corrections and refused messages through a whole gateway: real child, TCP, PostgreSQL."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from audit.evidence.bundle import NotYetSignedError, build_bundle
 from audit.records.kinds import Kind
+from audit.upkeep.dump import verify_database
+from audit.verifier.verify import Outside, read_broker_files, verify_bundle
+from fix.simulator.fills import write_fill_file
+from gateway.clock import wall_us
 from gateway.evidence.replay.replay import replay
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
@@ -51,7 +56,7 @@ def comes(app: App, name: str, done: Callable[[Standing], bool]) -> Standing:
 
 
 def test_what_the_broker_takes_back_corrects_or_refuses_is_what_the_book_says(
-    walk_state: Path,
+    walk_state: Path, tmp_path: Path
 ) -> None:
     with scripted(walk_state) as app, Agent(app) as agent:
         open_session(app, live_desk.sessions(1)[0])
@@ -90,3 +95,29 @@ def test_what_the_broker_takes_back_corrects_or_refuses_is_what_the_book_says(
         assert [one.body["outcome"] for one in seals] == ["filled", "cancelled"]
         replay(app.reader, app.desk.own.tools.table, busted)
         assert section.book(account).reservations == ()
+        witnessed(app, tmp_path / "fills.csv", whole.decision_id)
+
+
+def witnessed(app: App, file: Path, filled: str) -> None:
+    """Require that the broker's own file of fills bears out the ledger, and a spoiled one not."""
+    assert app.plan.simulator is not None
+    assert write_fill_file(app.plan.simulator.capture, file) >= 5  # three trades, G and H
+    key = app.plan.state.ledger_vkey.read_text("ascii").strip()
+    wait_for(lambda: signed_bundle(app, filled) is not None, 15.0, part="a checkpoint")
+    bundle = signed_bundle(app, filled)
+    assert bundle is not None
+    for text, code in ((file.read_text(), 0), (file.read_text().replace(",SPXN,", ",X,"), 1)):
+        fills = read_broker_files([("fills.csv", text.encode())])
+        given = Outside(vkeys=[key], fills=fills)
+        found = verify_database(app.dsn, (), now_us=wall_us(), outside=given)
+        assert found.exit_code == code, found.lines
+        judged = verify_bundle(bundle, (), (), given)
+        assert judged.exit_code == code, judged.lines
+        assert any("are of other decisions" in line for line in judged.lines)
+
+
+def signed_bundle(app: App, decision_id: str) -> bytes | None:
+    """Return a decision's bundle once a checkpoint covers it."""
+    with suppress(NotYetSignedError):
+        return build_bundle(app.reader, decision_id)
+    return None

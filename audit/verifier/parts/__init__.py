@@ -7,9 +7,9 @@ classes that are not those of `verify.py`.
     report     what was found: exit code, reason, lines for people
     canonical  canonical JSON, base64, hex and decimals
     tree       RFC 6962 hashes and trees, inclusion and consistency paths
-    trust      keys, signed notes, the witness policy, checkpoints
+    trust      keys, signed notes, the witness policy, checkpoints, the broker's file
     records    headers and payloads, streams, stream-head maps, disclosed values
-    seeds      which root a forecast's seeds come from
+    contents   what records say: seeds of forecasts, orders and the broker's fills
     log        a whole log, record by record
     dump       a log as JSON lines
     bundle     one decision as a ZIP

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from audit.verifier.parts.canonical import ZERO_HASH, canonical, parse_canonical, unhex
+from audit.verifier.parts.contents.fills import Fills
+from audit.verifier.parts.contents.seeds import ShownRecord, judge_requests
 from audit.verifier.parts.records import (
     Disclosed,
     Streams,
@@ -25,7 +27,6 @@ from audit.verifier.parts.records import (
     unread_of,
 )
 from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Bad, Report, Unknown, judging
-from audit.verifier.parts.seeds import ShownRecord, judge_requests
 from audit.verifier.parts.tree import leaf_hash, root_up_to
 from audit.verifier.parts.trust.checkpoint import Outside, judge_head, read_link
 from audit.verifier.parts.trust.keys import Trust
@@ -167,6 +168,7 @@ def verify_bundle(
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
         _judge_seeds(report, bundle, records, head)
+        _judge_fills(report, records, outside)
         _judge_copy(report, bundle)
         if bundle.to_zip() != data:
             text = "the bytes are not those of the canonical bundle of this content"
@@ -218,6 +220,15 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
             report.find(TAMPERED, f"blob {digest} has other content")
         if digest not in named:
             report.find(TAMPERED, f"blob {digest} belongs to no record")
+
+
+def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
+    """Compare the decision's fills with the broker's file, if one was given."""
+    fills = Fills(outside.fills, whole=False)
+    for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
+        if known(head):
+            fills.see(report, head, body, leaf)
+    fills.finish(report)
 
 
 def _proven(

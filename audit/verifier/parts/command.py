@@ -1,6 +1,6 @@
 """Verify files that Countersign hands out, without trusting who made them.
 
-    python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] ..
+    python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] [--broker-fills FILE] ..
 
 One file; it needs the standard library and cryptography. Take it, the key and the policy from
 places you trust, never from beside FILE. It reads the formats with code of its own: it shares
@@ -37,10 +37,12 @@ from audit.verifier.parts.dump import verify_dump
 from audit.verifier.parts.proof import verify_link, verify_note, verify_proof
 from audit.verifier.parts.report import NOT_CHECKABLE, Bad, Report
 from audit.verifier.parts.tiles import verify_tiles
+from audit.verifier.parts.trust.brokerfile import BrokerFile, read_broker_files
 from audit.verifier.parts.trust.checkpoint import Outside
 from audit.verifier.parts.trust.note import BLANK, DASH, read_vkey
 
-_RECORD = ("disclosure", "header", "payload")
+_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account")
+_RECORD = ("disclosure", "header", "payload", *_BROKER)
 
 
 HELP = """\
@@ -51,11 +53,18 @@ examples:
   verify.py 1200-3400.consistency --key log.pub --checkpoint kept.txt
   verify.py ledger.dump --key log.pub --checkpoint kept.txt
   verify.py tiles/ --policy witnesses.policy           a mirrored log
+  verify.py ledger.dump --key log.pub --broker-fills fills.csv
 
 what to bring, from places that you trust and not from beside FILE:
   a key        proves who signed; the owner of the log can still have rewritten it
   a policy     proves that witnesses saw the same log, so that no rewriting stays unseen
   a checkpoint that you kept earlier proves the same against your own memory
+  the broker's fills prove the same against the broker: a ClOrdID is the hash of its approval,
+               so a history that was written again does not match the fills of the true one
+
+the broker's file is CSV with a header, or a FIX log (| or SOH) whose 35=8 messages count:
+  cl_ord_id exec_id instrument side quantity price          needed; FIX names are taken too
+  account time exec_type exec_ref_id orig_cl_ord_id fee     compared where they are given
 
 exit codes:
   0  all as signed
@@ -82,6 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--consistency", **many, type=Path, help="proof between checkpoints")
     parser.add_argument("--rotation", **many, type=Path, help="signed change of the log's keys")
     parser.add_argument("--disclosure", **many, type=Path, help="a disclosed personal value")
+    parser.add_argument("--broker-fills", **many, type=Path, help="the broker's own file of fills")
+    parser.add_argument("--broker-from", default="", help="first day of that file, YYYYMMDD")
+    parser.add_argument("--broker-to", default="", help="last day of that file, YYYYMMDD")
+    parser.add_argument("--broker-account", **many, help="only this account must be in that file")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
     report = Report()
@@ -114,6 +127,9 @@ def _judge(asked: argparse.Namespace) -> Report:
         links=[path.read_bytes() for path in asked.consistency],
         rotations=[read_text(path) for path in asked.rotation],
         disclosures=[path.read_bytes() for path in asked.disclosure],
+        fills=read_fills(
+            asked.broker_fills, asked.broker_from, asked.broker_to, asked.broker_account
+        ),
     )
     outside.check()
     if asked.file.is_dir():
@@ -124,10 +140,10 @@ def _judge(asked: argparse.Namespace) -> Report:
         start = file.read(4096)
     whole = asked.file.read_bytes
     if start.startswith(b"PK"):
-        return _refuse(verify_bundle(whole(), outside=outside), asked, "a bundle", *_RECORD[1:])
+        return _refuse(verify_bundle(whole(), outside=outside), asked, "a bundle", *_RECORD[1:3])
     if start.startswith(b"c2sp.org/tlog-proof"):
         header, payload = (path and path.read_bytes() for path in (asked.header, asked.payload))
-        return verify_proof(whole(), outside, header, payload)
+        return _refuse(verify_proof(whole(), outside, header, payload), asked, "a proof", *_BROKER)
     if start.startswith(b"old "):
         return _refuse(verify_link(whole(), outside), asked, "a consistency proof", *_RECORD)
     if b"\n\n" + DASH.encode() in start.replace(b"\r", b""):
@@ -143,8 +159,20 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
     """Report options that do not apply to such a file: silence would read as a check."""
     for name in names:
         if getattr(asked, name):
-            report.find(NOT_CHECKABLE, f"--{name} does not apply to {sort}")
+            report.find(NOT_CHECKABLE, f"--{name.replace('_', '-')} does not apply to {sort}")
     return report
+
+
+def read_fills(
+    paths: Sequence[Path], first_day: str, last_day: str, accounts: Sequence[str]
+) -> BrokerFile | None:
+    """Return what the broker's files tell, None without one; Bad names an unreadable line."""
+    if paths:
+        files = [(path.name, path.read_bytes()) for path in paths]
+        return read_broker_files(files, first_day, last_day, accounts)
+    if first_day or last_day or accounts:
+        raise Bad("--broker-from, --broker-to and --broker-account need --broker-fills")
+    return None
 
 
 def read_text(path: Path) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
+from audit.verifier.parts.contents.fills import Fills
+from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
 from audit.verifier.parts.records import (
     COLUMNS,
     MAP_BROKEN,
@@ -18,7 +20,6 @@ from audit.verifier.parts.records import (
     say_unread,
 )
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Bad, Report
-from audit.verifier.parts.seeds import UNBOUND, Seeds
 from audit.verifier.parts.tree import Tree, leaf_hash
 from audit.verifier.parts.trust.checkpoint import Outside, judge_quorum
 from audit.verifier.parts.trust.keys import CHANGED, NO_TIME, SeenCheckpoint, Trust
@@ -71,6 +72,7 @@ class LogVerifier:
         self._whole = True
         self._disordered = False
         self._seeds = Seeds()
+        self._fills = Fills(outside.fills)
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -194,6 +196,7 @@ class LogVerifier:
         self._disclosed.see(self.report, head)
         if known(head):
             self._interpret(head, body)
+            self._fills.see(self.report, head, body, leaf)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -260,6 +263,7 @@ class LogVerifier:
         if not self._trust.keys:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
         self._disclosed.finish(report)
+        self._fills.finish(report)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")

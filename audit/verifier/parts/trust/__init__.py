@@ -3,6 +3,7 @@
     note        verifier keys, signed notes, the text of a checkpoint, signatures
     policy      the C2SP tlog-policy: logs, witnesses, quorum
     keys        trusted log keys, their rotations and revocations
+    brokerfile  the broker's own file of fills
     checkpoint  the judgement of one checkpoint, with those that were kept outside
 
 Not here: the tree that a checkpoint signs (`tree`), the records in it (`records`).

@@ -15,6 +15,7 @@ from audit.verifier.parts.report import (
     stamp,
 )
 from audit.verifier.parts.tree import extends
+from audit.verifier.parts.trust.brokerfile import BrokerFile
 from audit.verifier.parts.trust.keys import CHANGED, NO_TIME, SeenCheckpoint, Trust
 from audit.verifier.parts.trust.note import Head, read_head, read_note
 
@@ -50,6 +51,7 @@ class Outside:
         links: consistency proofs between checkpoints.
         rotations: changes of keys, as signed notes.
         disclosures: disclosed personal values.
+        fills: the broker's own fill files.
     """
 
     vkeys: Sequence[str] = ()
@@ -58,6 +60,7 @@ class Outside:
     links: Sequence[bytes] = ()
     rotations: Sequence[str] = ()
     disclosures: Sequence[bytes] = ()
+    fills: BrokerFile | None = None
 
     def check(self) -> None:
         """Raise Bad for unreadable input, which must not look like a finding about the file."""

@@ -13,6 +13,10 @@ KEY_HELP = "trusted verifier key of the log, or a file of such lines; without on
 POLICY_HELP = "witness policy (C2SP tlog-policy) whose quorum must have cosigned"
 KEPT_HELP = "checkpoint that you kept; the log must contain it; may be repeated"
 DECISION_HELP = "decision id, from `countersign decisions`"
+FILLS_HELP = "the broker's own file of fills, CSV or a FIX log; may be repeated"
+FIRST_HELP = "first day of that file, YYYYMMDD (default: of its first line)"
+LAST_HELP = "last day of that file, YYYYMMDD (default: of its last line)"
+ACCOUNT_HELP = "only fills of this account must be in that file; may be repeated"
 ROTATION_HELP = "signed change of the log's key that the log does not hold; may be repeated"
 
 
@@ -41,7 +45,7 @@ def register(app: typer.Typer) -> None:
         app.command()(verb)
 
 
-def verify(
+def verify(  # noqa: PLR0913, PLR0917 - one option each
     key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
     checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
@@ -49,24 +53,32 @@ def verify(
     dump_file: Annotated[
         Path | None, typer.Option("--dump", help="check this dump instead of the database")
     ] = None,
+    broker_fills: Annotated[list[Path] | None, typer.Option(help=FILLS_HELP)] = None,
+    broker_from: Annotated[str, typer.Option(help=FIRST_HELP)] = "",
+    broker_to: Annotated[str, typer.Option(help=LAST_HELP)] = "",
+    broker_account: Annotated[list[str] | None, typer.Option(help=ACCOUNT_HELP)] = None,
     state: StateOption = None,
 ) -> None:
     """Check every record against a key that you trust, and name the first bad record.
 
     The key shows who signed. A witness policy or a checkpoint that you kept also shows that the
-    log's owner has not rewritten it since.
+    log's owner has not rewritten it since. The broker's own file of fills shows the same against
+    the broker: each fill must name its approving record, and no fill may be missing.
 
     Example: countersign verify --key ledger.key.pub --checkpoint kept.note
+
+    Example: countersign verify --key ledger.key.pub --broker-fills fills-20261120.csv
 
     Exit codes: 0 intact, 1 tampered, 2 incomplete, 3 not checkable. The last line names the verdict
     and its first reason.
     """
-    from audit.verifier.verify import Bad
+    from audit.verifier.verify import Bad, read_fills
     from gateway.evidence.trust import read_outside
     from gateway.evidence.verification import judged, verify_dump_file, verify_ledger
 
     def judge() -> int:
-        given = read_outside(key or (), policy, checkpoint or (), rotation or ())
+        fills = read_fills(broker_fills or (), broker_from, broker_to, broker_account or ())
+        given = read_outside(key or (), policy, checkpoint or (), rotation or (), fills)
         if dump_file is None:
             with place_of(state) as place:
                 return verify_ledger(place, given)

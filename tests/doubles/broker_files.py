@@ -1,0 +1,130 @@
+"""A broker's own files of fills, the log that they must match, and a log that was written again.
+
+What the broker said is kept when it is said, before anything of ours reads it.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from typing_extensions import override
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from fix.wire.identity import cl_ord_id
+from tests.doubles.audit_log import MemoryLog, columns, empty_position
+from tests.doubles.memory_desk import MemoryDesk
+
+COLUMNS = "cl_ord_id,exec_id,instrument,side,quantity,price,account,time"
+LOG = "memory.test"
+SIGNER = FileSigner(LOG, Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+
+
+@dataclass(slots=True)
+class SignedLog(MemoryLog):
+    """A log in memory with a key of its own.
+
+    Attributes:
+        names: how the leaves and orders of the log that it was written from are named here.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+
+    @override
+    def head(self) -> dict[str, Any]:
+        """Return the stored head."""
+        return {**MemoryLog.head(self), "origin": LOG}
+
+    @override
+    def checkpoint(self) -> None:
+        """Map the heads and sign with the log's own key."""
+        MemoryLog.checkpoint(self)
+        frontier = self.position.frontier
+        self.checkpoints[-1] = make_checkpoint(frontier.size, frontier.root(), SIGNER)
+
+    def renamed(self, text: str) -> str:
+        """Return text with the names of this log."""
+        for old, new in self.names.items():
+            text = text.replace(old, new)
+        return text
+
+
+@dataclass(slots=True)
+class Broker:
+    """What a broker sent, kept on its side of the line; and the log of the desk that it serves."""
+
+    desk: MemoryDesk
+    sent: list[str] = field(default_factory=list)
+
+    def says(self, raw: str) -> None:
+        """Send a message, and keep it."""
+        self.sent.append(raw)
+        self.desk.settled(raw)
+
+    def ledger(self) -> SignedLog:
+        """Return the desk's log, signed; from here on orders have the names of that log.
+
+        A memory ledger has no roots for seeds, so the log is one from before decision 037.
+        """
+        log = SignedLog(position=replace(empty_position(), log=LOG))
+        for record in self.desk.log.records():
+            log.rows.append(columns(record))
+        for digest in self.desk.log._blobs:  # noqa: SLF001 - what a dump has
+            log.blobs[bytes.fromhex(digest)] = self.desk.log.blob(digest) or b""
+        log = written_again(log, _with_earlier_seeds)
+        self.sent = [log.renamed(raw) for raw in self.sent]
+        return log
+
+    def fix_log(self, mark: str = "|") -> bytes:
+        """Return everything as a FIX log."""
+        lines = (f"20180102-15:00:00.000 : {raw}".replace("\x01", mark) for raw in self.sent)
+        return "\n".join([*lines, ""]).encode("latin-1")
+
+    def csv(self, edit: Callable[[list[str]], Iterable[str]] = list) -> bytes:
+        """Return the trades as CSV, with other rows by `edit`."""
+        rows = []
+        for raw in self.sent:
+            told = dict(part.split("=", 1) for part in raw.split("\x01") if part)
+            if told["35"] == "8" and told["150"] == "F":
+                cells = [told[tag] for tag in ("11", "17", "55", "54", "32", "31")]
+                rows.append(",".join([*cells, told.get("1", ""), told["60"]]))
+        return "\n".join([COLUMNS, *edit(rows), ""]).encode()
+
+
+def _with_earlier_seeds(draft: Draft) -> Draft:
+    payload = dict(draft.payload)
+    if draft.kind is Kind.RUN_STARTED:
+        payload["record_rules"] = 2
+    elif draft.kind is Kind.FORECAST_REQUESTED:
+        del payload["seed_rule"]
+    return replace(draft, payload=payload)
+
+
+def written_again(old: SignedLog, change: Callable[[Draft], Draft]) -> SignedLog:
+    """Return a log as somebody with all keys would write it: changed, named anew, signed.
+
+    Every hash is computed again. What names a changed leaf (the ClOrdIDs, in records and in raw
+    messages too) names the new one, so that the log is sound in itself.
+    """
+    log = SignedLog(position=replace(empty_position(), log=LOG), blobs=old.blobs)
+    for row in old.rows:
+        if row["kind"] == Kind.STREAM_HEADS:
+            continue
+        draft = Draft(
+            stream=row["stream"],
+            kind=Kind(row["kind"]),
+            payload=json.loads(log.renamed(bytes(row["payload"]).decode())),
+            actor=row["actor"],
+            idem_key=log.renamed(row["idem_key"]),
+        )
+        log.append(change(draft))
+        before, leaf = bytes(row["leaf"]), bytes(log.rows[-1]["leaf"])
+        if draft.kind is Kind.VERDICT_GIVEN:
+            log.names[before.hex()] = leaf.hex()
+            log.names[cl_ord_id(before)] = cl_ord_id(leaf)
+    log.checkpoint()
+    return log

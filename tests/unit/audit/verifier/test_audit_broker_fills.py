@@ -1,0 +1,237 @@
+"""The broker is the witness: what its own file of fills does not bear out fails."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.verifier.verify import Bad, main, read_broker_files
+from tests.doubles.audit_log import MemoryLog, dump_of
+from tests.doubles.broker_files import COLUMNS, SIGNER, Broker, written_again
+from tests.doubles.memory_desk import memory_desk
+from tests.doubles.walk_scenes import quantity
+
+Edit = Callable[[list[str]], list[str]]
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Broker:
+    """Two orders: one filled in two parts, one trade corrected and one busted."""
+    desk = memory_desk(tmp_path)
+    broker = Broker(desk)
+    first = desk.rest(50)
+    broker.says(desk.report(first, t12="0.50", t13="3"))
+    all_of_it = str(quantity(first))
+    rest = {"t32": str(quantity(first) - 1), "t14": all_of_it, "t151": "0", "t39": "2"}
+    broker.says(desk.report(desk.standing(first.decision_id), **rest))
+    second = desk.rest(20)
+    broker.says(desk.report(second, t17="A", t32="3", t14="3"))
+    return broker
+
+
+def checked(
+    log: MemoryLog, fills: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], *more: str
+) -> tuple[int, str]:
+    """Run verify.py as an outsider does; return the exit code and what it said."""
+    dump, file = tmp_path / "ledger.dump", tmp_path / "fills"
+    dump.write_bytes(b"".join(dump_of(log)))
+    file.write_bytes(fills)
+    asked = [str(dump), "--key", str(SIGNER.vkey), "--broker-fills", str(file), *more]
+    code = main(asked)
+    return code, capsys.readouterr().out
+
+
+def alone(log: MemoryLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    """Run verify.py without the broker."""
+    dump = tmp_path / "ledger.dump"
+    dump.write_bytes(b"".join(dump_of(log)))
+    code = main([str(dump), "--key", str(SIGNER.vkey)])
+    capsys.readouterr()
+    return code
+
+
+def test_a_true_ledger_matches_the_brokers_csv_and_its_fix_log(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = played.ledger()
+    for fills in (played.csv(), played.fix_log("|"), played.fix_log("\x01")):
+        code, said = checked(log, fills, tmp_path, capsys)
+        assert (code, "3 fills of fills" in said) == (0, True), said
+        assert "SPXN: 3 fills, 54 bought, 0 sold" in said
+        assert "agree" in said
+
+
+def test_busts_and_corrections_count_on_both_sides(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = played.desk
+    order = desk.rest(30)
+    for number in ("B", "C"):
+        order = desk.standing(order.decision_id)
+        played.says(desk.report(order, t17=number, t32="4", t14=str(order.filled_lots + 4)))
+    order = desk.standing(order.decision_id)
+    fixed = {"t150": "G", "t19": "B", "t17": "B2", "t32": "2", "t14": "6"}
+    played.says(desk.report(order, **fixed))
+    gone = {"t150": "H", "t19": "C", "t17": "C2", "t32": "0", "t31": "0", "t14": "2"}
+    played.says(desk.report(desk.standing(order.decision_id), **gone))
+    log = played.ledger()
+    code, said = checked(log, played.fix_log(), tmp_path, capsys)
+    assert (code, "4 fills of fills" in said) == (0, True), said
+    # a file that knows nothing of the bust contradicts the ledger
+    code, said = checked(log, played.csv(), tmp_path, capsys)
+    assert code == 1
+    assert "the ledger says that the broker took it back" in said
+
+
+def _first(rows: list[str], *cells: tuple[int, str]) -> list[str]:
+    row = rows[0].split(",")
+    for place, text in cells:
+        row[place] = text
+    return [",".join(row), *rows[1:]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda rows: _first(rows, (0, "A" * 20)), "no record of this ledger approved order AAAA"),
+        (lambda rows: _first(rows, (1, "ZZ")), "the ledger lacks it"),
+        (lambda rows: _first(rows, (4, "2")), "quantity 2, on record 1"),
+        (lambda rows: _first(rows, (5, "1.01")), "price 1.01, on record"),
+        (lambda rows: _first(rows, (3, "2")), "side SELL, on record BUY"),
+        (lambda rows: _first(rows, (2, "NDXN")), "instrument NDXN, on record SPXN"),
+        (lambda rows: _first(rows, (6, "other")), "account other, on record run-pages.agent"),
+        (lambda rows: rows[1:], "the broker's file lacks fill M"),
+        (lambda rows: [*rows, rows[0].replace(",M", ",N")], "the ledger lacks it"),
+    ],
+)
+def test_what_does_not_match_fails_with_its_line_and_reason(
+    edit: Edit,
+    why: str,
+    played: Broker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = played.ledger()
+    code, said = checked(log, played.csv(edit), tmp_path, capsys)
+    assert code == 1
+    assert why in said
+
+
+def test_a_rewritten_quantity_verifies_alone_and_fails_with_the_fills(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(draft: Draft) -> Draft:
+        if draft.kind is not Kind.ORDER_REPORTED or draft.payload["exec_id"] != "A":
+            return draft
+        payload: Any = json.loads(json.dumps(draft.payload))
+        payload["report"] |= {"last_qty": "2", "cum_qty": "2"}
+        payload["fill"]["qty_lots"] = payload["last_lots"] = 2
+        return replace(draft, payload=payload)
+
+    log = written_again(played.ledger(), change)
+    assert alone(log, tmp_path, capsys) == 0
+    code, said = checked(log, played.csv(), tmp_path, capsys)
+    assert code == 1
+    assert "quantity 3, on record 2" in said
+
+
+def test_a_rewritten_decision_verifies_alone_and_fails_with_the_fills(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every fill is left as it was; only why an order was allowed is told in another way."""
+
+    def change(draft: Draft) -> Draft:
+        if draft.kind is not Kind.VERDICT_GIVEN:
+            return draft
+        return replace(draft, payload={**draft.payload, "policy_digest": "0" * 64})
+
+    log = written_again(played.ledger(), change)
+    assert alone(log, tmp_path, capsys) == 0
+    code, said = checked(log, played.fix_log(), tmp_path, capsys)
+    assert code == 1
+    assert said.count("no record of this ledger approved order") >= 3
+
+
+def test_a_rewriter_cannot_keep_the_names_of_the_orders(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever keeps the broker's ClOrdIDs has orders that their own approval does not name."""
+    true = played.ledger()
+    kept: dict[str, str] = {}
+
+    def change(draft: Draft) -> Draft:
+        name = draft.payload.get("cl_ord_id")
+        if draft.kind is Kind.VERDICT_GIVEN:
+            return replace(draft, payload={**draft.payload, "policy_digest": "0" * 64})
+        if draft.kind not in {Kind.ORDER_SENDING, Kind.ORDER_REPORTED} or name is None:
+            return draft
+        old = kept.setdefault(str(draft.payload["decision_id"]), _old_name(true, draft))
+        return replace(draft, payload={**draft.payload, "cl_ord_id": old})
+
+    log = written_again(true, change)
+    assert alone(log, tmp_path, capsys) == 0
+    code, said = checked(log, played.csv(), tmp_path, capsys)
+    assert code == 1
+    assert "is not named by its approving record" in said
+
+
+def _old_name(log: MemoryLog, draft: Draft) -> str:
+    """Return the ClOrdID that an order has in a log."""
+    rows = (row for row in log.rows if row["stream"] == draft.stream)
+    named = (json.loads(row["payload"]) for row in rows if row["kind"] == Kind.ORDER_SENDING)
+    return str(next(named)["cl_ord_id"])
+
+
+def test_a_fill_that_is_left_out_or_made_up_fails(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = played.desk.rest(10)
+    played.desk.settled(played.desk.report(order, t17="OURS"))  # the broker never said it
+    log = played.ledger()
+    code, said = checked(log, played.csv(), tmp_path, capsys)
+    assert (code, "the broker's file lacks fill OURS" in said) == (1, True)
+    days = ("--broker-from", "20180103", "--broker-to", "20180103")
+    code, said = checked(log, played.csv(lambda _: []), tmp_path, capsys, *days)
+    assert code == 0  # the ledger has nothing on that day either
+    code, said = checked(log, played.csv(lambda _: []), tmp_path, capsys)
+    assert (code, "name the days that it covers" in said) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"a,b\n1,2\n", "line 1: the header lacks cl_ord_id"),
+        (COLUMNS.encode() + b"\nA,B,SPXN,1\n", "line 2: 4 cells, not 8"),
+        (COLUMNS.encode() + b"\nA,B,SPXN,X,1,1,,\n", "line 2: side 'X'"),
+        (COLUMNS.encode() + b"\nA,B,SPXN,1,1e3,1,,\n", "line 2: quantity '1e3'"),
+        (COLUMNS.encode() + b"\nA,B,SPXN,1,0,1,,\n", "line 2: the quantity of a trade"),
+        (
+            COLUMNS.encode() + b"\n" + b"A,B,SPXN,1,1,1,,20180102\n" * 2,
+            "line 3: ExecID B of line 2",
+        ),
+        (b"\xff\xfe", "is not UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_its_line(data: bytes, why: str) -> None:
+    with pytest.raises(Bad) as failed:
+        read_broker_files([("fills.csv", data)])
+    assert why in str(failed.value)
+
+
+def test_other_headers_marks_and_prefixes_are_read() -> None:
+    head = "ClOrdID;ExecID;Symbol;Side;LastQty;LastPx;Desk;TransactTime"
+    row = "A;B;SPXN;S;1.50;268.52;x;2018-01-02T15:00:00Z"
+    read = read_broker_files([("fills.csv", f"\ufeff{head}\r\n{row}\r\n".encode())])
+    (fill, names) = read.fills[0]
+    assert (fill.side, fill.quantity, list(names)) == ("SELL", 15 * 10**17, ["B"])
+    assert (read.first_day, read.last_day) == ("20180102", "20180102")
+    old = "8=FIX.4.2^A35=8^A52=20180102-15:00:00^A11=A^A17=B^A20=0^A150=1^A55=SPXN^A"
+    old += "54=1^A32=1^A31=2^A10=000^A"
+    busted = old.replace("17=B", "17=C^A19=B").replace("20=0", "20=1")
+    assert len(read_broker_files([("log", old.encode())]).fills) == 1
+    assert read_broker_files([("log", f"{old}\n{busted}\n".encode())]).fills == []
