@@ -10,14 +10,18 @@ GatewayError
 ├── InstrumentsError     the table of instruments has faults
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
+│   └── BusyError        too many intents are being handled
 ├── SessionLostError     the FIX session's folder is behind the ledger
 ├── LedgerLostError      the ledger stopped taking records during a run
 ├── RequestError         the caller's request cannot be carried out
 │   ├── UnknownDecisionError
+│   ├── UnknownInstrumentError
 │   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
 │   └── ResolutionRefusedError
+├── OutOfScopeError      the agent's key does not cover the request
+│   └── OverBudgetError
 └── ReplayDiffersError   a recorded step does not recompute
 """
 
@@ -132,6 +136,10 @@ class NotReadyError(GatewayError):
     state: str
 
 
+class BusyError(NotReadyError):
+    """As many intents as the desk takes at once are being handled."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SessionLostError(GatewayError):
     """The FIX session cannot continue from its folder; nothing was written."""
@@ -176,6 +184,10 @@ class UnknownDecisionError(RequestError):
     code: ClassVar[str] = "unknown_decision"
 
 
+class UnknownInstrumentError(RequestError):
+    """No table of this gateway has the instrument."""
+
+
 class FeedRefusedError(RequestError):
     """An item was refused: another one has its sequence, or another source delivers the feed."""
 
@@ -198,6 +210,44 @@ class ResolutionRefusedError(RequestError):
     """A difference was not resolved; the message says what is missing."""
 
     code: ClassVar[str] = "resolution_refused"
+
+
+@dataclass(slots=True, kw_only=True)
+class OutOfScopeError(GatewayError):
+    """The scope of the agent's key does not cover the request; no model was called.
+
+    Attributes:
+        bound: the part of the scope: `instrument`, `side`, `order_notional` ..
+        limit: what the scope allows.
+        observed: what was asked for.
+        advice: the next thing that the key may do.
+    """
+
+    code: ClassVar[str] = "out_of_scope"
+    says: ClassVar[str] = (
+        "key {self.key}: {self.bound} {self.observed} is beyond its scope, which allows"
+        " {self.limit}; {self.advice}"
+    )
+    key: str
+    bound: str
+    limit: str
+    observed: str
+    advice: str
+
+    def details(self) -> dict[str, str]:
+        """Return the fields for the answer."""
+        return {
+            "bound": self.bound,
+            "limit": self.limit,
+            "observed": self.observed,
+            "next": self.advice,
+        }
+
+
+class OverBudgetError(OutOfScopeError):
+    """The key has used up its rate or its day's notional; it may ask again later."""
+
+    code: ClassVar[str] = "over_budget"
 
 
 @dataclass(slots=True, kw_only=True)

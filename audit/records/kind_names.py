@@ -12,6 +12,7 @@ class Kind(StrEnum):
     MODEL_LOADED = "model_loaded"
     ENGINE_EVENT = "engine_event"
     INSTRUMENT_LISTED = "instrument_listed"
+    AGENT_SCOPED = "agent_scoped"
     INTENT_RECEIVED = "intent_received"
     SNAPSHOT_TAKEN = "snapshot_taken"
     FORECAST_REQUESTED = "forecast_requested"

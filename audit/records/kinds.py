@@ -59,10 +59,16 @@ _TABLE: tuple[KindSpec, ...] = (
         "listed:<digest of the payload>",
     ),
     _spec(
+        Kind.AGENT_SCOPED,
+        _C,
+        "key account scope scope_digest",
+        "scope:<account>:<key>:<scope_digest>",
+    ),
+    _spec(
         Kind.INTENT_RECEIVED,
         _D,
         RUN + "decision_id client_key request instrument? author? strategy? origin? attempt? "
-        "session_index? policy_digest? policy_version?",
+        "session_index? policy_digest? policy_version? scope_digest?",
         "intent:<client_key>",
     ),
     _spec(

@@ -5,6 +5,7 @@ Not here: transport, HTML, the walk's own order.
     desk        the requests of the API, the pages and the playback, each a few calls to the walk
     requests    request and answer bodies: strict, closed, with units
     intents     an agent's request as a decision id, a record and a wish
+    scope       an agent's intent held against the scope of its key
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     answers     answers to an agent, made from the decision's records
     feeding     what feeds deliver: judged, a change of condition on record

@@ -19,12 +19,14 @@ from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
-from gateway.desk.strategies import AGENT_WISH, wish
+from gateway.desk.scope import Scopes
+from gateway.desk.strategies import AGENT_WISH, wish, wished
 from gateway.errors import (
     ApprovalRefusedError,
-    NotReadyError,
+    BusyError,
     RequestError,
     UnknownDecisionError,
+    UnknownInstrumentError,
 )
 from gateway.feeds.market import Market
 from gateway.installation.keys.keyring import Caller, Keyring
@@ -40,6 +42,7 @@ from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
 from risk.approved import ApprovedOrder, approve
 from risk.errors import ApprovalError
+from risk.sizing import Sizing
 from risk.state.instrument import Instrument
 
 INTENTS_MAX: Final = 8
@@ -51,7 +54,7 @@ class DeskParts:
     """The parts that a desk works with.
 
     Attributes:
-        tags: of the run's own account; agents trade in the account `<account>.agent`.
+        tags: of the run's own account; agents trade in accounts beside it (`Scopes.tags_of`).
         parts: returns each part's state: "ready", or what is wrong.
         witnessed: returns how far the witnesses are; None without witnesses.
         feeding: takes what feeds post; None where the market is played.
@@ -82,11 +85,16 @@ class Desk:
     own: DeskParts
     _cases: dict[str, Case] = field(default_factory=dict)
     reads: Reads = field(init=False)
+    scopes: Scopes = field(init=False)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
     def __post_init__(self) -> None:
-        self.reads = Reads(self.own.tools.ledger, self.own.dispatching.wall_us)
+        own = self.own
+        self.reads = Reads(own.tools.ledger, own.dispatching.wall_us)
+        self.scopes = Scopes(
+            own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
+        )
 
     @property
     def kill_switch(self) -> KillSwitch:
@@ -114,11 +122,12 @@ class Desk:
         """Judge an agent's intent; the same client key returns the same decision, over restarts.
 
         Raises:
+            OutOfScopeError: the scope of the caller's key does not cover it; no model was called.
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
         if not self._room.acquire(blocking=False):
-            raise NotReadyError(part="desk", state="busy with other intents: try again")
+            raise BusyError(part="desk", state="busy with other intents: try again")
         try:
             return self._submit(caller, request)
         finally:
@@ -126,7 +135,7 @@ class Desk:
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         if request.instrument not in self.own.instruments:
-            raise RequestError(
+            raise UnknownInstrumentError(
                 problem=f"unknown instrument {request.instrument};"
                 f" known: {', '.join(self.own.instruments)}"
             )
@@ -134,7 +143,11 @@ class Desk:
         with self._answers:
             if self.own.orders.get(decision_id) is None:
                 case = self._agent_case(caller, request, decision_id)
-                (opened,) = self.own.tools.ledger.append(self._received(case, caller, request))
+                self._admit(caller, request, case)
+                *_, opened = self.own.tools.ledger.append(
+                    *self.scopes.records(caller, case.tags.account),
+                    self._received(case, caller, request),
+                )
                 self.own.orders.catch_up((opened,))
                 case = replace(case, opened_seq=opened.seq)
             else:
@@ -259,6 +272,7 @@ class Desk:
             raise ApprovalError("the policy changed since the verdict")
         if self.own.section.differences.blocks(given.instrument):
             raise ApprovalError("the book differs from the broker's since the verdict")
+        self.scopes.still_covers(given, standing.approving.seq)
         return approve(
             given.intent,
             given.verdict,
@@ -281,7 +295,7 @@ class Desk:
         snapshot = self.own.market.snapshot(request.instrument)
         return Case(
             decision_id=decision_id,
-            tags=replace(self.own.tags, account=f"{self.own.tags.account}.agent"),
+            tags=self.scopes.tags_of(caller),
             instrument=instrument,
             snapshot=snapshot,
             strategy=AGENT_WISH,
@@ -291,6 +305,14 @@ class Desk:
             directional=request.directional,
         )
 
+    def _admit(self, caller: Caller, request: IntentRequest, case: Case) -> None:
+        def sizing() -> Sizing:
+            wanted, section = wish_of(request, case.instrument), self.own.section
+            quote, book = case.tick().quote, section.book(case.tags.account)
+            return wished(section.policy.sizing, case.instrument, wanted, book, quote)
+
+        self.scopes.admit(caller, request, sizing, case.instrument.unit_minor)
+
     def _received(self, case: Case, caller: Caller, request: IntentRequest) -> Draft:
         asked, personal = request_document(request, self.own.dispatching.persons)
         draft = journal.intent_received(
@@ -299,6 +321,7 @@ class Desk:
             client_key=request.client_key,
             request=asked,
             policy=self.own.section.policy_named,
+            scope_digest="" if caller.scope is None else caller.scope.digest,
         )
         return replace(draft, personal=personal)
 

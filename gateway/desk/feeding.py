@@ -35,13 +35,14 @@ class Feeding:
     tags: Tags
     wall_us: Callable[[], int]
     monotonic_us: Callable[[], int]
+    accounts: Callable[[], frozenset[str]]
     mark_every_us: int = 60_000_000
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _recorded: dict[_Feed, Condition] = field(default_factory=dict)
     _when: dict[tuple[_Feed, Condition], int] = field(default_factory=dict)
     _number: int = 0
     _marked_us: dict[str, int] = field(default_factory=dict)
-    _days: dict[str, str] = field(default_factory=dict)
+    _days: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def take(self, feed: str, items: Sequence[Item]) -> dict[str, Any]:
         """Take items in order and return what became of them.
@@ -135,6 +136,7 @@ class Feeding:
         if price is None or (last_us is not None and 0 <= now_us - last_us < self.mark_every_us):
             return
         day = datetime.fromtimestamp(now_us / 1_000_000, tz=UTC).date().isoformat()
+        accounts = sorted(self.accounts())
         self.ledger.append(
             *(
                 feed_mark(
@@ -143,10 +145,11 @@ class Feeding:
                     market_time_us=now_us,
                     price_ticks=price,
                     day=day,
-                    opens=self._days.get(instrument) != day,
+                    opens=self._days.get((account, instrument)) != day,
                 )
-                for account in (self.tags.account, f"{self.tags.account}.agent")
+                for account in accounts
             ),
             lane=Lane.URGENT,
         )
-        self._marked_us[instrument], self._days[instrument] = now_us, day
+        self._marked_us[instrument] = now_us
+        self._days |= {(account, instrument): day for account in accounts}

@@ -39,17 +39,22 @@ def wish(policy: SizingPolicy, instrument: Instrument, wanted: Wish) -> Propose:
     """Return an agent's wish as a proposal; only the rules limit it."""
 
     def propose(_: Forecast, book: Book, quote: Quote) -> Sizing:
-        sizing = size_exposure(
-            policy, wanted.target_exposure_bp, book, instrument, quote, book.equity_minor
-        )
-        if sizing.delta_qty == 0:
-            return sizing
-        quantity = abs(sizing.delta_qty)
-        if wanted.max_qty_lots is not None:
-            quantity = min(quantity, wanted.max_qty_lots)
-        signed = quantity if sizing.delta_qty > 0 else -quantity
-        return replace(
-            sizing, delta_qty=signed, limit_ticks=wanted.limit_ticks or sizing.limit_ticks
-        )
+        return wished(policy, instrument, wanted, book, quote)
 
     return propose
+
+
+def wished(
+    policy: SizingPolicy, instrument: Instrument, wanted: Wish, book: Book, quote: Quote
+) -> Sizing:
+    """Return the order that a wish leads to; no forecast enters."""
+    sizing = size_exposure(
+        policy, wanted.target_exposure_bp, book, instrument, quote, book.equity_minor
+    )
+    if sizing.delta_qty == 0:
+        return sizing
+    quantity = abs(sizing.delta_qty)
+    if wanted.max_qty_lots is not None:
+        quantity = min(quantity, wanted.max_qty_lots)
+    signed = quantity if sizing.delta_qty > 0 else -quantity
+    return replace(sizing, delta_qty=signed, limit_ticks=wanted.limit_ticks or sizing.limit_ticks)

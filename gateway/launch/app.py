@@ -311,7 +311,7 @@ class _Starter:
                 parts=lambda: self._parts(ledger, engine, fix, section),
                 telemetry=self._telemetry,
                 witnessed=self._publishing.document,
-                feeding=make_feeding(plan, self._market, ledger),
+                feeding=make_feeding(plan, self._market, ledger, section),
             )
         )
 
@@ -324,6 +324,7 @@ class _Starter:
         return privacy
 
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
+        self._desk_made.scopes.open_accounts()
         refuse_changed_terms(self._plan, reader, self._orders)
         refuse_stray_policy(self._plan, reader)
         if said := unnamed_said(self._plan):

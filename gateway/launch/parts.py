@@ -52,6 +52,7 @@ from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
+from gateway.walk.section import Section
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig
 from inference.forecast.placebo import TableModel
@@ -78,7 +79,7 @@ def make_market(plan: Plan) -> Market:
     return FedMarket(plan.instruments, limits)
 
 
-def make_feeding(plan: Plan, market: Market, ledger: Ledger) -> Feeding | None:
+def make_feeding(plan: Plan, market: Market, ledger: Ledger, section: Section) -> Feeding | None:
     """Return what takes the feeds' items; None where the market is played."""
     if not isinstance(market, FedMarket):
         return None
@@ -88,6 +89,7 @@ def make_feeding(plan: Plan, market: Market, ledger: Ledger) -> Feeding | None:
         tags=plan.tags,
         wall_us=clock.wall_us,
         monotonic_us=clock.monotonic_us,
+        accounts=lambda: section.accounts,
         mark_every_us=int(plan.settings.feeds.mark_every_s * 1_000_000),
     )
 

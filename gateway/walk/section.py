@@ -104,6 +104,7 @@ class Section:
         self._send_within_us = send_within_us
         self._lock = threading.RLock()
         self._folds: dict[str, _BasisFold] = {}
+        self._deposits: dict[str, int] = {}
         self._placebos: dict[str, _BasisFold] = {}
         self._kill_epoch = 0
         self._kill_seq = -1
@@ -122,6 +123,7 @@ class Section:
     def open_account(self, account: str, equity_minor: int) -> None:
         """Open an account with its deposit; its earlier records are folded at first use."""
         with self._lock:
+            self._deposits[account] = equity_minor
             self._folds[account] = _BasisFold(
                 books=BookFold(Book.empty(account, equity_minor)),
                 kinds=(*BOOK_KINDS,),
@@ -134,6 +136,12 @@ class Section:
                 events=placebo_events,
                 account=account,
             )
+
+    def open_beside(self, account: str, beside: str) -> None:
+        """Open an account with the deposit of another one, unless it is open."""
+        with self._lock:
+            if account not in self._folds:
+                self.open_account(account, self._deposits[beside])
 
     def book(self, account: str) -> Book:
         """Return the account's book at the last committed record."""

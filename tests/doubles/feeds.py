@@ -77,6 +77,7 @@ def fed_desk(desk: MemoryDesk) -> FedDesk:
         tags=desk.small.tags,
         wall_us=clock.wall_us,
         monotonic_us=clock.monotonic_us,
+        accounts=lambda: own.section.accounts,
     )
     dispatching = replace(own.dispatching, market_now_us=market.now_us)
     desk.small.desk.own = replace(own, market=market, feeding=feeding, dispatching=dispatching)

@@ -47,6 +47,7 @@ def intent_received(past: Past, record: Record) -> str:
         "instrument": request.instrument,
         "author": received.author,
         "strategy": AGENT_WISH,
+        **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
         **past.named_in(record),
     }
     same("intent_received", "payload", with_fields(again, record.body), record.body)

@@ -13,7 +13,13 @@ from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.walk.journal.control.own_keys import stands_for
-from gateway.walk.journal.decision import RECORD_RULES, book_digest, policy_named
+from gateway.walk.journal.control.scope import AgentScoped
+from gateway.walk.journal.decision import (
+    RECORD_RULES,
+    IntentReceived,
+    book_digest,
+    policy_named,
+)
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, Tags
@@ -115,12 +121,30 @@ class Past:
     @property
     def tags(self) -> Tags:
         """The tags that every record of the decision must carry."""
-        account = self.run.account
         return Tags(
-            account=account if self.received is None else f"{account}.agent",
+            account=self._account(),
             run_id=self.run.run_id,
             mode=self.run.mode,
             dev=self.run.dev,
+        )
+
+    def _account(self) -> str:
+        """Return the decision's account: the run's own, the agents', or that of the key's scope."""
+        own = self.run.account
+        if self.received is None:
+            return own
+        received = IntentReceived.of(self.received)
+        if not received.scope_digest:
+            return f"{own}.agent"
+        scoped = self.reader.records(
+            stream="control", kinds=(Kind.AGENT_SCOPED,), before_seq=self.received.seq
+        )
+        wanted = (received.author, received.scope_digest, received.account)
+        for one in map(AgentScoped.of, scoped):
+            if (one.key, one.scope_digest, one.account) == wanted:
+                return f"{own}.{one.scope['account']}"
+        raise ReplayDiffersError(
+            step=Kind.INTENT_RECEIVED.value, detail="no agent_scoped before it has its scope"
         )
 
     @property

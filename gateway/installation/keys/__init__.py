@@ -3,6 +3,7 @@
 Not here: what is signed on a walk.
 
     roles      what each role may do
+    scopes     the scope of an agent's key
     officers   officers' key files: private halves, and public ones for the gateway
     keyring    key files and bearer tokens of one installation
     log_keys   the log's key files: which sign, and how one replaces another

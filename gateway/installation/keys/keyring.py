@@ -5,7 +5,8 @@ Layout of the folder (0700, files 0600):
     rows.key               for the MACs beside the ledger's rows (see `row_keys`)
     risk.pub, compliance.pub   public keys of the two officers (see `officers`)
     risk.key, compliance.key   their private keys: `run` only; `serve` does not start with them
-    bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
+    bearer.json            name -> {role, sha256 of the token, scope of an agent's key}; the token
+                           itself is in NAME.token
 
 `run` makes both roles' keys in one folder, for one person; its pages and exports say so.
 
@@ -19,7 +20,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -27,6 +28,7 @@ from audit.files import PRIVATE, appearing
 from gateway.errors import SettingsError
 from gateway.installation.keys.officers import PUBLIC_SUFFIX, read_officer, read_public
 from gateway.installation.keys.roles import Role, SigningRole
+from gateway.installation.keys.scopes import KeyScope
 
 SIGNING_ROLES: Final = tuple(role.value for role in SigningRole)
 _NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
@@ -34,10 +36,11 @@ _NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """An authenticated caller of the API."""
+    """An authenticated caller of the API; `scope` narrows what an agent may ask for."""
 
     name: str
     role: Role
+    scope: KeyScope | None = None
 
 
 class Keyring:
@@ -88,25 +91,42 @@ class Keyring:
         return ring
 
     @classmethod
-    def issue_in(cls, folder: Path, name: str, role: Role, *, replace: bool) -> str:
-        """Issue a token in a folder, which is made if it is missing; see `issue`."""
-        _check_name(name)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return cls(folder).issue(name, role, replace=replace)
-
-    def issue(self, name: str, role: Role, *, replace: bool = True) -> str:
-        """Make a bearer token for `name`, store its hash, and return the token.
+    def issue_in(
+        cls, folder: Path, name: str, role: Role, *, replace: bool, scope: Path | None = None
+    ) -> str:
+        """Issue a token in a folder, which is made if it is missing; see `issue`.
 
         Raises:
-            SettingsError: the name is malformed, or taken and `replace` is false.
+            SettingsError: `scope` names a file that is no scope, or the role has none.
         """
         _check_name(name)
+        narrowed = None if scope is None else KeyScope.read(scope, name)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return cls(folder).issue(name, role, replace=replace, scope=narrowed)
+
+    def issue(
+        self, name: str, role: Role, *, replace: bool = True, scope: KeyScope | None = None
+    ) -> str:
+        """Make a bearer token for `name`, store its hash and scope, and return the token.
+
+        Raises:
+            SettingsError: the name is malformed, or taken and `replace` is false; or a scope would
+                be given to another role than an agent, or dropped.
+        """
+        _check_name(name)
+        if scope is not None and role is not Role.AGENT:
+            raise SettingsError(name="--scope", problem=f"a key of role {role} has no scope")
         token = f"cs_{secrets.token_urlsafe(32)}"
         bearers = self._bearers()
         if name in bearers and not replace:
             problem = f"{name} has a key, of role {bearers[name]['role']}: --replace ends it"
             raise SettingsError(name="--name", problem=problem)
+        if role is Role.AGENT and scope is None and "scope" in bearers.get(name, {}):
+            problem = f"the key of {name} has a scope, and a new one without would be wider: say it"
+            raise SettingsError(name="--scope", problem=problem)
         bearers[name] = {"role": role.value, "sha256": digest_of(token)}
+        if scope is not None:
+            bearers[name]["scope"] = scope.document()
         _write_private(self.folder / f"{name}.token", token)
         _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
         return token
@@ -120,13 +140,17 @@ class Keyring:
         found: Caller | None = None
         for name, entry in self._bearers().items():
             if hmac.compare_digest(digest, entry["sha256"]):
-                found = Caller(name=name, role=Role(entry["role"]))
+                found = Caller(name=name, role=Role(entry["role"]), scope=_scope_of(entry))
         return found
+
+    def scope(self, name: str) -> KeyScope | None:
+        """Return the scope of the key of `name`; None without one."""
+        return _scope_of(self._bearers().get(name, {}))
 
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 (hex) of the token of `name`, or None."""
         entry = self._bearers().get(name)
-        return None if entry is None else entry["sha256"]
+        return None if entry is None else str(entry["sha256"])
 
     def token(self, name: str) -> str:
         """Return the stored development token of `name`."""
@@ -178,12 +202,16 @@ class Keyring:
             raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
         return raw
 
-    def _bearers(self) -> dict[str, dict[str, str]]:
+    def _bearers(self) -> dict[str, dict[str, Any]]:
         path = self.folder / "bearer.json"
         if not path.exists():
             return {}
-        loaded: dict[str, dict[str, str]] = json.loads(path.read_text())
+        loaded: dict[str, dict[str, Any]] = json.loads(path.read_text())
         return loaded
+
+
+def _scope_of(entry: dict[str, Any]) -> KeyScope | None:
+    return KeyScope.model_validate(entry["scope"]) if "scope" in entry else None
 
 
 def digest_of(token: str) -> str:

@@ -145,7 +145,7 @@ def _mark(app: App, session: PlaybackSession, *, kind: str, price_ticks: int, at
             session_index=session.session,
             session_date=session.session_date.isoformat(),
         )
-        for account in (tags.account, f"{tags.account}.agent")
+        for account in sorted(app.desk.own.section.accounts)
     ]
     app.ledger.append(*drafts, lane=Lane.URGENT)
 

@@ -9,7 +9,7 @@ Rules:
 - A refused caller never waits for the ledger: a thread writes the counts at the end of the minute
   and when the gateway stops. A killed process loses the counts of that minute.
 
-Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`).
+Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`, `gateway.desk.scope`).
 """
 
 import hashlib
@@ -24,6 +24,7 @@ from typing import Final
 
 from audit.errors import AuditError
 from audit.records.record import Draft
+from gateway.errors import BusyError, GatewayError, OutOfScopeError, UnknownInstrumentError
 from gateway.walk.journal.control import access as journal_access
 from gateway.walk.ports import LedgerPort
 
@@ -50,11 +51,27 @@ class AccessReason(StrEnum):
     LINK_NOT_VALID = "link_not_valid"
     FOREIGN_FORM = "foreign_form"
     NOT_LOCAL = "not_local"
+    KEY_EXPIRED = "key_expired"
+    UNKNOWN_INSTRUMENT = "unknown_instrument"
+    BUSY = "busy"
 
 
 def may_not(action: str) -> str:
     """Return the reason of a caller whose role may not do this."""
     return f"may_not_{action}"
+
+
+def reason_of(refusal: GatewayError) -> str:
+    """Return the reason to count a refused intent under; '' where it is no refused attempt."""
+    match refusal:
+        case OutOfScopeError():
+            return f"scope_{refusal.bound}"
+        case UnknownInstrumentError():
+            return AccessReason.UNKNOWN_INSTRUMENT
+        case BusyError():
+            return AccessReason.BUSY
+        case _:
+            return ""
 
 
 class Refusals:
@@ -71,6 +88,10 @@ class Refusals:
         self._writing = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def now_us(self) -> int:
+        """Return the wall time that refusals are counted by."""
+        return self._wall_us()
 
     def pseudonym(self, key: str) -> str:
         """Return the name on record of a key that nobody holds."""

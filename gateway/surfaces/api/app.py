@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
 from gateway.desk.desk import Desk
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, OutOfScopeError
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.api import decisions, health, intents, log, market, privacy
@@ -22,6 +22,8 @@ STATUS: Final = {
     "not_ready": 503,
     "request": 400,
     "unknown_decision": 404,
+    "out_of_scope": 403,
+    "over_budget": 429,
     "feed_refused": 409,
     "approval_refused": 409,
     "release_refused": 403,
@@ -84,4 +86,7 @@ def _named(place: tuple[object, ...]) -> str:
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
     code = getattr(error, "code", "internal")
-    return JSONResponse({"code": code, "message": str(error)}, status_code=STATUS.get(code, 500))
+    more = error.details() if isinstance(error, OutOfScopeError) else {}
+    return JSONResponse(
+        {"code": code, "message": str(error), **more}, status_code=STATUS.get(code, 500)
+    )

@@ -62,8 +62,10 @@ def intent_received(
     client_key: str,
     request: dict[str, JSON],
     policy: Mapping[str, JSON],
+    scope_digest: str = "",
 ) -> Draft:
-    """An agent's request as it arrived."""
+    """An agent's request as it arrived, with the scope of its key if it has one."""
+    scope: dict[str, JSON] = {"scope_digest": scope_digest} if scope_digest else {}
     return draft(
         case,
         Kind.INTENT_RECEIVED,
@@ -75,6 +77,7 @@ def intent_received(
             "instrument": case.instrument.symbol,
             "author": author,
             "strategy": case.strategy,
+            **scope,
             **policy,
         },
         tagged=True,
@@ -82,9 +85,13 @@ def intent_received(
 
 
 class IntentReceived(Contents, frozen=True, kw_only=True):
+    """The contents of `intent_received`; no scope is named if the key had none."""
+
     decision_id: str
     request: dict[str, Any]
     author: str = ""
+    account: str = ""
+    scope_digest: str = ""
 
 
 def quote_taken(case: Case, quote: Quote) -> Draft:

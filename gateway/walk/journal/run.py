@@ -335,6 +335,7 @@ class ModelLoaded(Contents, frozen=True, kw_only=True):
 class MarkTaken(Contents, frozen=True, kw_only=True):
     """The contents of `mark_taken`; `kind` is `open`, `close` or `feed`."""
 
+    account: str
     instrument: str
     price_ticks: int
     market_time_us: int

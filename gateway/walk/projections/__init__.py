@@ -3,6 +3,7 @@
 Not here: effects, waiting, presentation.
 
     book         records to book events
+    mandates     what each agent's key has asked for and used
     standing     one decision and its order
     outbox       the standings of all decisions, as a projection
     differences  open differences between book and broker

@@ -26,19 +26,24 @@ def keygen(
     replace: Annotated[
         bool, typer.Option("--replace", help="end the key that has this name, and its role")
     ] = False,
+    scope: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: what an agent's key may ask for; docs/agents.md has one"),
+    ] = None,
     state: StateOption = None,
 ) -> None:
     """Make a bearer key for the API and the pages, and print it once.
 
-    Creates the key folder if it is missing.
+    Creates the key folder if it is missing. A scope limits an agent's key to instruments, sides,
+    notional for each order and day, a rate and an expiry; without one only the policy limits it.
 
-    Example: countersign keygen --name desk-1 --role agent
+    Example: countersign keygen --name desk-1 --role agent --scope desk-1.toml
     """
     from gateway.installation.keys.keyring import Keyring
     from gateway.installation.state import StateFolder
 
     folder = StateFolder.of(settings_of(state)).keys
-    typer.echo(Keyring.issue_in(folder, name, role, replace=replace))
+    typer.echo(Keyring.issue_in(folder, name, role, replace=replace, scope=scope))
 
 
 def officer_key(

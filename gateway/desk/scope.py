@@ -1,0 +1,228 @@
+"""An agent's intent held against the scope of its key: before any model call, and before it leaves.
+
+The first check uses the market as it stands when the intent arrives. The forecast takes time and
+the market moves, so the verdict's own order is checked again before it is sent; beyond the scope it
+is withdrawn, on record (decision 056).
+
+Not here: the scope's file (`gateway.installation.keys.scopes`), what was used (`mandates`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from audit.records.record import Draft
+from audit.store.reader import LedgerReader
+from gateway.desk.requests import IntentRequest
+from gateway.errors import OutOfScopeError, OverBudgetError
+from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.installation.keys.scopes import KeyScope
+from gateway.walk.journal.control.scope import agent_scoped
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.ports import Tags
+from gateway.walk.projections.mandates import Mandates
+from gateway.walk.section import Section
+from risk.errors import ApprovalError
+from risk.intent import Side
+from risk.sizing import Sizing
+
+MINUTE_US: Final = 60_000_000
+SHARED: Final = "agent"
+"""The account, beside the run's own, of keys without a scope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An order as a scope sees it; `used_minor` is what the key's day holds besides it."""
+
+    key: str
+    instrument: str
+    side: Side
+    minor: int
+    used_minor: int
+
+
+@dataclass(slots=True)
+class Scopes:
+    """Holds intents against scopes, over one ledger; called under the desk's lock."""
+
+    tags: Tags
+    section: Section
+    reader: LedgerReader
+    keyring: Keyring
+    wall_us: Callable[[], int]
+    _mandates: Mandates = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._mandates = Mandates(self.reader)
+
+    def open_accounts(self) -> None:
+        """Open the accounts that scoped keys have used before.
+
+        Raises:
+            AuditError: the ledger cannot be read.
+        """
+        self._catch_up()
+        for account in self._mandates.accounts(self.tags.account):
+            self.section.open_beside(account, self.tags.account)
+
+    def tags_of(self, caller: Caller) -> Tags:
+        """Return the tags of a caller's decisions, with the account that its orders are booked in.
+
+        The account of a scoped key is opened with the deposit of the run's own account.
+        """
+        scope = caller.scope
+        account = f"{self.tags.account}.{SHARED if scope is None else scope.account}"
+        self.section.open_beside(account, self.tags.account)
+        return replace(self.tags, account=account)
+
+    def records(self, caller: Caller, account: str) -> tuple[Draft, ...]:
+        """Return the record of a caller's scope, to be written before its intent."""
+        scope = caller.scope
+        if scope is None:
+            return ()
+        return (agent_scoped(caller.name, account, scope.document(), scope.digest),)
+
+    def admit(
+        self, caller: Caller, request: IntentRequest, sizing: Callable[[], Sizing], unit_minor: int
+    ) -> None:
+        """Refuse an intent that is beyond the scope of its key; a key without one passes.
+
+        `sizing` returns the order that the intent would lead to now.
+
+        Raises:
+            OutOfScopeError: says what was asked, the limit, and what the key may do next.
+            RequestError: the market cannot price the intent.
+        """
+        scope = caller.scope
+        if scope is None:
+            return
+        self._catch_up()
+        now_us = self.wall_us()
+        _alive(scope, caller.name, now_us)
+        _covers(scope, caller.name, request.instrument)
+        _paced(scope, caller.name, self._mandates.asked(caller.name, now_us - MINUTE_US))
+        wanted = sizing()
+        if wanted.delta_qty == 0:
+            return
+        _within(
+            scope,
+            Asked(
+                key=caller.name,
+                instrument=request.instrument,
+                side=Side.BUY if wanted.delta_qty > 0 else Side.SELL,
+                minor=abs(wanted.delta_qty) * wanted.limit_ticks * unit_minor,
+                used_minor=self._mandates.used_minor(caller.name),
+            ),
+        )
+
+    def still_covers(self, given: VerdictGiven, seq: int) -> None:
+        """Refuse to send an approved order that is beyond the scope it was asked for under.
+
+        Raises:
+            ApprovalError: it is, or the key, its scope or its life changed since.
+        """
+        own = self.tags.account
+        if given.account in {own, f"{own}.{SHARED}"}:
+            return  # of no scoped key; nothing more is read on the way to the wire
+        self._catch_up()
+        digest = self._mandates.scope_of(given.decision_id)
+        key, intent, reserved = given.intent.author, given.intent, given.reservation
+        scope = self.keyring.scope(key)
+        if scope is None or scope.digest != digest:
+            raise ApprovalError(f"the scope of key {key} changed since the intent")
+        if reserved is None:
+            raise ApprovalError("nothing is reserved for this order")
+        try:
+            _alive(scope, key, self.wall_us())
+            _within(
+                scope,
+                Asked(
+                    key=key,
+                    instrument=intent.instrument,
+                    side=intent.side,
+                    minor=reserved.qty_lots * reserved.limit_ticks * reserved.unit_minor,
+                    used_minor=self._mandates.used_minor(key, before_seq=seq),
+                ),
+            )
+        except OutOfScopeError as refusal:
+            raise ApprovalError(str(refusal)) from None
+
+    def _catch_up(self) -> None:
+        self._mandates.read(self.reader.head().size)
+
+
+def _alive(scope: KeyScope, key: str, now_us: int) -> None:
+    if now_us >= scope.expires_us:
+        raise OutOfScopeError(
+            key=key,
+            bound="expiry",
+            limit=_time(scope.expires_us),
+            observed=_time(now_us),
+            advice="ask the operator for a new key",
+        )
+
+
+def _covers(scope: KeyScope, key: str, instrument: str) -> None:
+    if instrument not in scope.instruments:
+        allowed = ", ".join(scope.instruments)
+        raise OutOfScopeError(
+            key=key,
+            bound="instrument",
+            limit=allowed,
+            observed=instrument,
+            advice=f"ask for {allowed}",
+        )
+
+
+def _paced(scope: KeyScope, key: str, asked: tuple[int, ...]) -> None:
+    if len(asked) >= scope.intents_per_minute:
+        again_us = asked[-scope.intents_per_minute] + MINUTE_US
+        raise OverBudgetError(
+            key=key,
+            bound="rate",
+            limit=f"{scope.intents_per_minute} intents a minute",
+            observed=str(len(asked) + 1),
+            advice=f"ask again at {_time(again_us)}",
+        )
+
+
+def _within(scope: KeyScope, asked: Asked) -> None:
+    """Hold an order's instrument, side and notional against a scope."""
+    _covers(scope, asked.key, asked.instrument)
+    if asked.side not in scope.sides:
+        allowed = ", ".join(scope.sides)
+        raise OutOfScopeError(
+            key=asked.key,
+            bound="side",
+            limit=allowed,
+            observed=asked.side.value,
+            advice=f"ask for an exposure that needs a {allowed}",
+        )
+    if asked.minor > scope.order_notional_max_minor:
+        limit = _money(scope.order_notional_max_minor)
+        raise OutOfScopeError(
+            key=asked.key,
+            bound="order_notional",
+            limit=limit,
+            observed=_money(asked.minor),
+            advice=f"ask for less, or cap it with max_qty_lots, to at most {limit}",
+        )
+    left = scope.day_notional_max_minor - asked.used_minor
+    if asked.minor > left:
+        raise OverBudgetError(
+            key=asked.key,
+            bound="day_notional",
+            limit=_money(scope.day_notional_max_minor),
+            observed=_money(asked.used_minor + asked.minor),
+            advice=f"ask for at most {_money(max(0, left))}, or on the next trading day",
+        )
+
+
+def _money(minor: int) -> str:
+    return f"{minor // 100}.{minor % 100:02}"
+
+
+def _time(at_us: int) -> str:
+    return f"{datetime.fromtimestamp(at_us / 1_000_000, tz=UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,153 @@
+"""What each agent's key has asked for and used, folded from committed records.
+
+A restart folds the same records to the same answers: no budget is a counter in memory only.
+
+Not here: the limits (`gateway.installation.keys.scopes`) and their check (`gateway.desk.scope`).
+
+Rules:
+- An approved or held order counts with its full notional at the limit price, also if it is
+  cancelled later. One that never left counts no more.
+- The day is the trading day of the order's account, as the loss rules have it (`DayStarted`).
+"""
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.walk.journal.control.scope import AgentScoped
+from gateway.walk.journal.decision import IntentReceived
+from gateway.walk.journal.run import MarkTaken
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.differences import RecordsPort
+
+ASKED_MAX: Final = 600
+"""Times remembered for each key; no scope allows more in a minute."""
+NEVER_LEFT: Final = frozenset(
+    {
+        Kind.ORDER_WITHDRAWN,
+        Kind.ORDER_REFUSED,
+        Kind.RESERVATION_RELEASED,
+        Kind.APPROVAL_REFUSED,
+    }
+)
+MANDATE_KINDS: Final = (
+    Kind.AGENT_SCOPED,
+    Kind.INTENT_RECEIVED,
+    Kind.VERDICT_GIVEN,
+    Kind.DECISION_SEALED,
+    Kind.MARK_TAKEN,
+    *sorted(NEVER_LEFT),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What one order uses of its key's day."""
+
+    key: str
+    account: str
+    seq: int
+    minor: int
+
+
+@dataclass(slots=True)
+class _Fold:
+    asked: dict[str, deque[int]] = field(default_factory=dict)
+    scopes: dict[str, str] = field(default_factory=dict)
+    used: dict[str, Used] = field(default_factory=dict)
+    days: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, None] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        decision_id = record.stream.removeprefix("decision/")
+        match record.kind:
+            case Kind.AGENT_SCOPED:
+                self.accounts[AgentScoped.of(record).account] = None
+            case Kind.INTENT_RECEIVED:
+                received = IntentReceived.of(record)
+                times = self.asked.setdefault(received.author, deque(maxlen=ASKED_MAX))
+                times.append(record.recorded_at_us)
+                if received.scope_digest:
+                    self.scopes[decision_id] = received.scope_digest
+            case Kind.VERDICT_GIVEN:
+                self._judged(VerdictGiven.of(record), record.seq)
+            case Kind.MARK_TAKEN:
+                self._marked(MarkTaken.of(record))
+            case Kind.DECISION_SEALED:
+                self.scopes.pop(decision_id, None)
+            case kind if kind in NEVER_LEFT:
+                self.used.pop(decision_id, None)
+            case _:
+                pass
+
+    def _judged(self, given: VerdictGiven, seq: int) -> None:
+        held = given.reservation
+        if held is None:
+            self.used.pop(given.decision_id, None)
+            return
+        self.used[given.decision_id] = Used(
+            key=given.intent.author,
+            account=given.account,
+            seq=seq,
+            minor=held.qty_lots * held.limit_ticks * held.unit_minor,
+        )
+
+    def _marked(self, mark: MarkTaken) -> None:
+        if mark.kind != "open" or self.days.get(mark.account) == mark.session_date:
+            return
+        self.days[mark.account] = mark.session_date
+        self.used = {name: one for name, one in self.used.items() if one.account != mark.account}
+
+
+class Mandates:
+    """What keys have used, up to the last record read; safe from any thread."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._fold = _Fold()
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def read(self, size: int) -> None:
+        """Fold the records below a size of the log.
+
+        Raises:
+            AuditError: the log cannot be read.
+        """
+        with self._lock:
+            if size <= self._seq + 1:
+                return
+            for record in self._reader.records(
+                kinds=MANDATE_KINDS, after_seq=self._seq, before_seq=size
+            ):
+                self._fold.take(record)
+                self._seq = record.seq  # a read that fails half-way goes on from here
+            self._seq = size - 1
+
+    def asked(self, key: str, since_us: int) -> tuple[int, ...]:
+        """Return when a key's intents since a time were recorded, oldest first."""
+        with self._lock:
+            return tuple(one for one in self._fold.asked.get(key, ()) if one > since_us)
+
+    def used_minor(self, key: str, *, before_seq: int | None = None) -> int:
+        """Return the notional of a key's orders of the day, approved or held before a record."""
+        with self._lock:
+            return sum(
+                one.minor
+                for one in self._fold.used.values()
+                if one.key == key and (before_seq is None or one.seq < before_seq)
+            )
+
+    def scope_of(self, decision_id: str) -> str:
+        """Return the digest of the scope that an unsealed decision was asked for under, or ''."""
+        with self._lock:
+            return self._fold.scopes.get(decision_id, "")
+
+    def accounts(self, own: str) -> tuple[str, ...]:
+        """Return the accounts of scoped keys beside an account, in the order of their first use."""
+        with self._lock:
+            return tuple(name for name in self._fold.accounts if name.startswith(f"{own}."))

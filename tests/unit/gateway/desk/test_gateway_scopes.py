@@ -1,0 +1,243 @@
+"""A scope refuses before any model call, binds what is sent, and its budgets survive a restart."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.store.reader import LedgerReader
+from gateway.desk.desk import Desk
+from gateway.desk.requests import IntentRequest, IntentResponse
+from gateway.errors import OutOfScopeError, OverBudgetError, ReplayDiffersError
+from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.installation.keys.scopes import KeyScope
+from gateway.surfaces.access.refusals import Refusals
+from gateway.surfaces.api.app import build_api
+from gateway.walk.journal.run import mark_taken
+from risk.intent import Side
+from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.small_desk import RUN
+
+ACCOUNT = f"{RUN}.one"
+SCOPE = KeyScope(
+    instruments=("SPXN",),
+    sides=(Side.BUY,),
+    order_notional_max_minor=3_000_000,
+    day_notional_max_minor=5_000_000,
+    intents_per_minute=20,
+    expires_us=1 << 52,
+    account="one",
+)
+LOTS = 40
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def keyed(desk: MemoryDesk, **changes: Any) -> Caller:  # noqa: ANN401 - any field
+    """Return the holder of a key with a scope, as the keyring has it."""
+    scope = SCOPE.model_copy(update=changes)
+    token = desk.small.keyring.issue("desk-1", Role.AGENT, scope=scope)
+    caller = desk.small.keyring.authenticate(token)
+    assert caller is not None
+    assert caller.scope == scope
+    return caller
+
+
+def ask(desk: MemoryDesk, caller: Caller, key: str = "one", **changes: Any) -> IntentResponse:  # noqa: ANN401 - any field
+    fields: dict[str, Any] = {
+        "client_key": key,
+        "instrument": "SPXN",
+        "target_exposure_bp": 2_000,
+        "max_qty_lots": LOTS,
+    }
+    return desk.small.desk.submit(caller, IntentRequest(**{**fields, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked", "bound"),
+    [
+        ({"instruments": ("NDXN",)}, {}, "instrument"),
+        ({"sides": (Side.SELL,)}, {}, "side"),
+        ({}, {"target_exposure_bp": -2_000}, "side"),
+        ({"order_notional_max_minor": 100_000}, {}, "order_notional"),
+        ({"day_notional_max_minor": 100_000}, {}, "day_notional"),
+        ({"expires_us": 1}, {}, "expiry"),
+    ],
+)
+def test_beyond_the_scope_is_refused_before_anything_is_on_record(
+    desk: MemoryDesk, scope: dict[str, Any], asked: dict[str, Any], bound: str
+) -> None:
+    caller, size = keyed(desk, **scope), desk.log.size
+    with pytest.raises(OutOfScopeError) as refused:
+        ask(desk, caller, **asked)
+    assert refused.value.bound == bound
+    assert all(refused.value.details().values())
+    assert desk.log.size == size, "no snapshot, no forecast, no decision"
+
+
+def test_inside_the_scope_an_order_leaves_and_the_scope_is_on_record_first(
+    desk: MemoryDesk,
+) -> None:
+    caller = keyed(desk)
+    assert ask(desk, caller).result == "approved"
+    assert ask(desk, caller, "two", max_qty_lots=LOTS + 1).result == "approved"
+    (scoped,) = desk.log.of_kind(Kind.AGENT_SCOPED)
+    first = desk.log.of_kind(Kind.INTENT_RECEIVED)[0]
+    assert caller.scope is not None
+    assert scoped.body["scope"] == caller.scope.document()
+    assert scoped.body["scope_digest"] == caller.scope.digest == first.body["scope_digest"]
+    assert scoped.seq < first.seq
+
+
+def test_a_scoped_key_trades_in_its_own_account(desk: MemoryDesk) -> None:
+    answer = ask(desk, keyed(desk))
+    section = desk.small.desk.own.section
+    assert desk.standing(answer.decision_id).account == ACCOUNT
+    assert section.book(ACCOUNT).deposit_minor == section.book(RUN).deposit_minor
+    assert not section.book(f"{RUN}.agent").reservations
+
+
+def test_the_rate_is_counted_over_records_and_frees_after_a_minute(desk: MemoryDesk) -> None:
+    caller = keyed(desk, intents_per_minute=2)
+    for key in ("one", "two"):
+        ask(desk, caller, key, max_qty_lots=1)
+    with pytest.raises(OverBudgetError, match="2 intents a minute"):
+        ask(desk, caller, "three", max_qty_lots=1)
+    assert ask(desk, caller, "two", max_qty_lots=1).decision_id, (
+        "the answer to an earlier key stays"
+    )
+    desk.wall.ahead_us += 61_000_000
+    assert ask(desk, caller, "three", max_qty_lots=1).decision_id
+
+
+def test_the_days_notional_survives_a_restart_and_ends_with_the_trading_day(
+    desk: MemoryDesk,
+) -> None:
+    caller = keyed(desk)
+    assert ask(desk, caller).result == "approved"
+    sold = desk.verdict(desk.small.desk.own.orders.live()[0].decision_id).body["reservation"]
+    used = sold["qty_lots"] * sold["limit_ticks"] * sold["unit_minor"]
+    small = keyed(desk, day_notional_max_minor=used + 1)
+    again = Desk(own=desk.small.desk.own)
+    request = IntentRequest(
+        client_key="two", instrument="SPXN", target_exposure_bp=2_000, max_qty_lots=LOTS + 1
+    )
+    with pytest.raises(OverBudgetError, match="next trading day"):
+        again.submit(small, request)
+    tags = replace(desk.small.tags, account=ACCOUNT)
+    desk.log.append(
+        mark_taken(
+            tags,
+            instrument="SPXN",
+            market_time_us=desk.small.desk.own.market.now_us(),
+            price_ticks=sold["limit_ticks"],
+            kind="open",
+            session_index=9,
+            session_date="2018-02-01",
+        )
+    )
+    assert again.submit(keyed(desk), request).result == "approved"
+
+
+def test_an_order_that_grew_beyond_the_scope_after_the_forecast_never_leaves(
+    desk: MemoryDesk,
+) -> None:
+    """Two at once: both fit when they ask, only the first fits when it is sent."""
+    caller = keyed(desk, day_notional_max_minor=1_500_000)
+    other: list[IntentResponse] = []
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        if drafts[0].kind is Kind.SNAPSHOT_TAKEN:
+            desk.log.before = lambda _: None
+            other.append(ask(desk, caller, "inner", max_qty_lots=LOTS + 1))
+
+    desk.log.before = before
+    outer = ask(desk, caller, "outer")
+    assert other[0].result == "approved"
+    assert outer.result == "not_sent"
+    assert "day_notional" in str(outer.reason)
+    assert len(desk.small.broker.orders) == 1
+
+
+def test_a_key_that_was_replaced_while_its_order_waited_sends_nothing(desk: MemoryDesk) -> None:
+    caller = keyed(desk)
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        if drafts[0].kind is Kind.SNAPSHOT_TAKEN:
+            keyed(desk, order_notional_max_minor=1)
+
+    desk.log.before = before
+    answer = ask(desk, caller)
+    assert answer.result == "not_sent"
+    assert "scope of key desk-1 changed" in str(answer.reason)
+
+
+def test_accounts_of_scoped_keys_are_open_again_after_a_start(desk: MemoryDesk) -> None:
+    ask(desk, keyed(desk))
+    reader = cast("LedgerReader", desk.log)
+    own = replace(desk.small.desk.own, reader=reader)
+    section = own.section
+    section._folds.pop(ACCOUNT)  # noqa: SLF001 - as a new process finds it
+    Desk(own=own).scopes.open_accounts()
+    assert ACCOUNT in section.accounts
+    assert section.book(ACCOUNT).reservations
+
+
+def test_the_api_says_bound_limit_observed_and_what_to_do_next(desk: MemoryDesk) -> None:
+    caller = keyed(desk)
+    clock: Callable[[], int] = desk.wall
+    refusals = Refusals(desk.small.desk.own.tools.ledger, clock)
+    api = TestClient(build_api(desk.small.desk, desk.small.keyring, refusals))
+    key = {"Authorization": f"Bearer {desk.small.keyring.token(caller.name)}"}
+    body = {"client_key": "a", "instrument": "NDXN", "target_exposure_bp": 2_000}
+    answer = api.post("/v1/intents", json=body, headers=key)
+    assert answer.status_code == 403
+    assert answer.json() == {
+        "code": "out_of_scope",
+        "message": "key desk-1: instrument NDXN is beyond its scope, which allows SPXN;"
+        " ask for SPXN",
+        "bound": "instrument",
+        "limit": "SPXN",
+        "observed": "NDXN",
+        "next": "ask for SPXN",
+    }
+    assert api.post("/v1/intents", json=body | {"instrument": "X"}, headers=key).status_code == 400
+    refusals.flush()
+    found = {(r.body["who"], r.body["reason"]) for r in desk.log.of_kind(Kind.ACCESS_REFUSED)}
+    assert found == {("desk-1", "scope_instrument"), ("desk-1", "unknown_instrument")}
+
+
+def test_an_expired_key_opens_nothing(desk: MemoryDesk) -> None:
+    keyed(desk, expires_us=1)
+    api = TestClient(build_api(desk.small.desk, desk.small.keyring))
+    key = {"Authorization": f"Bearer {desk.small.keyring.token('desk-1')}"}
+    answer = api.get("/v1/decisions/any", headers=key)
+    assert (answer.status_code, answer.json()["detail"]["code"]) == (403, "key_expired")
+
+
+def test_a_scoped_decision_replays_in_its_own_account(desk: MemoryDesk) -> None:
+    answer = ask(desk, keyed(desk))
+    order = desk.standing(answer.decision_id)
+    desk.settled(desk.report(order, t39="2", t32=str(LOTS), t14=str(LOTS), t151="0"))
+    lines = replay(cast("LedgerReader", desk.log), TABLE, answer.decision_id).lines
+    assert "desk-1" in lines[0]
+
+
+def test_a_scope_that_is_not_on_record_does_not_replay(desk: MemoryDesk) -> None:
+    answer = ask(desk, keyed(desk))
+    order = desk.standing(answer.decision_id)
+    desk.settled(desk.report(order, t39="2", t32=str(LOTS), t14=str(LOTS), t151="0"))
+    (scoped,) = desk.log.of_kind(Kind.AGENT_SCOPED)
+    desk.log.disavowed = {scoped.seq}
+    with pytest.raises(ReplayDiffersError, match="no agent_scoped before it"):
+        replay(cast("LedgerReader", desk.log), TABLE, answer.decision_id)

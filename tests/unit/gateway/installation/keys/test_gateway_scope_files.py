@@ -1,0 +1,70 @@
+"""A scope file says every limit; a fault is named, and a key never loses its scope by accident."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import SettingsError
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.roles import Role
+from gateway.installation.keys.scopes import EXAMPLE, KeyScope
+from risk.intent import Side
+
+
+def scope_file(folder: Path, text: str = EXAMPLE) -> Path:
+    file = folder / "scope.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_example_is_a_scope_and_comes_back_from_the_key_folder(tmp_path: Path) -> None:
+    file = scope_file(tmp_path)
+    token = Keyring.issue_in(tmp_path / "keys", "a-key", Role.AGENT, replace=False, scope=file)
+    caller = Keyring(tmp_path / "keys").authenticate(token)
+    assert caller is not None
+    assert caller.scope == KeyScope.read(file, "a-key")
+    assert caller.scope.sides == (Side.BUY, Side.SELL)
+    assert caller.scope.order_notional_max_minor == 5_000_000
+    assert caller.scope.expires_us == 1_801_440_000_000_000, "the end of 2027-01-31"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_no_limit_may_be_missing(tmp_path: Path, number: int) -> None:
+    lines = EXAMPLE.splitlines()
+    name = lines[number].partition(" ")[0]
+    del lines[number]
+    with pytest.raises(SettingsError, match=f"{name}: Field required"):
+        KeyScope.read(scope_file(tmp_path, "\n".join(lines)), "a-key")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"SPXN"', '"spxn"', "instruments.0"),
+        ('"BUY", "SELL"', '"HOLD"', "HOLD"),
+        ('"50000.00"', "50000.00", "order_notional_max"),
+        ('"50000.00"', '"1e9"', "order_notional_max"),
+        ("= 6", "= 0", "intents_per_minute"),
+        ("2027-01-31 ", '"soon"', "expires"),
+        ('"desk-1"', '"agent"', "account: agent is taken"),
+        ("account", "acount", "acount"),
+        ("sides", "sides = 1\nsides", "TOML|overwrite"),
+    ],
+)
+def test_a_fault_is_named_and_a_whole_file_shown(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said) as refused:
+        KeyScope.read(scope_file(tmp_path, EXAMPLE.replace(old, new, 1)), "a-key")
+    assert EXAMPLE in str(refused.value)
+
+
+def test_a_scope_is_an_agents_and_a_new_key_does_not_drop_it(tmp_path: Path) -> None:
+    ring, scope = Keyring.create(tmp_path / "keys"), KeyScope.read(scope_file(tmp_path), "a-key")
+    with pytest.raises(SettingsError, match="role operator has no scope"):
+        ring.issue("a-key", Role.OPERATOR, scope=scope)
+    ring.issue("a-key", Role.AGENT, scope=scope)
+    with pytest.raises(SettingsError, match="would be wider"):
+        ring.issue("a-key", Role.AGENT, replace=True)
+    ring.issue("a-key", Role.AGENT, replace=True, scope=scope)
+    assert ring.scope("a-key") == scope
