@@ -1,4 +1,4 @@
-"""The login: a user who may be writer, reader or eraser, and nothing else.
+"""The login: a user who may be writer, reader, eraser or keeper of tables, and nothing else.
 
 `SET ROLE` alone protects nothing: `SET ROLE NONE` returns to the login's own rights, and a
 superuser can switch triggers off. So the login must have no rights of its own.
@@ -17,11 +17,18 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from audit.errors import LedgerUnsafeError
-from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, refusal
+from audit.store.tables import (
+    ERASER_ROLE,
+    READER_ROLE,
+    TABLES_ROLE,
+    WRITER_ROLE,
+    connect,
+    refusal,
+)
 
 LOGIN_ROLE = "countersign_app"
 """The default login, and that of the embedded server."""
-_ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE)
+ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE, TABLES_ROLE)
 _LOGIN_LOCK = 4_369_023
 
 _RIGHTS_SQL = """
@@ -51,7 +58,7 @@ FROM pg_roles r WHERE rolname = %(login)s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """A login's rights in excess of the three roles, in words, and the roles it may not take."""
+    """A login's rights in excess of the four roles, in words, and the roles it may not take."""
 
     name: str
     excess: tuple[str, ...]
@@ -71,8 +78,8 @@ def login_of(dsn: str) -> Login:
     return found
 
 
-def admit(admin_dsn: str, dsn: str) -> None:
-    """Make the user of `dsn` a login with the three roles, or leave a correct one as it is.
+def admit(admin_dsn: str, dsn: str, roles: tuple[str, ...] = ROLES) -> None:
+    """Make the user of `dsn` a login with these roles, or leave a correct one as it is.
 
     All in one transaction: a crash leaves nothing. `admin_dsn`'s user may create roles.
 
@@ -87,7 +94,7 @@ def admit(admin_dsn: str, dsn: str) -> None:
     with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
         admin.execute("SET LOCAL lock_timeout = '15s'")  # any user can hold this lock
         admin.execute("SELECT pg_advisory_xact_lock(%s)", (_LOGIN_LOCK,))
-        found = _rights(admin, name)
+        found = _rights(admin, name, roles)
         user = sql.Identifier(name)
         secret: sql.Composable = sql.SQL("")
         if password is not None:
@@ -100,10 +107,10 @@ def admit(admin_dsn: str, dsn: str) -> None:
         elif found.excess:
             raise LedgerUnsafeError(f"the user {name} {', '.join(found.excess)}: choose another")
         elif refusal(dsn) is not None:
-            if found.lacking == _ROLES:
+            if found.lacking == roles:
                 raise LedgerUnsafeError(f"there is a user {name} with another password already")
             admin.execute(sql.SQL("ALTER ROLE {} LOGIN {}").format(user, secret))
-        for role in _ROLES if found is None else found.lacking:
+        for role in roles if found is None else found.lacking:
             admin.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), user))
 
 
@@ -122,8 +129,10 @@ def drop_passwords(admin_dsn: str, *names: str) -> None:
             admin.execute(sql.SQL("ALTER ROLE {} PASSWORD NULL").format(sql.Identifier(name)))
 
 
-def _rights(connection: psycopg.Connection, name: str) -> Login | None:
-    asked = {"roles": list(_ROLES), "login": name}
+def _rights(
+    connection: psycopg.Connection, name: str, roles: tuple[str, ...] = ROLES
+) -> Login | None:
+    asked = {"roles": list(roles), "login": name}
     row = connection.execute(_RIGHTS_SQL, asked).fetchone()
     if row is None:
         return None

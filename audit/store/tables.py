@@ -17,10 +17,12 @@ from audit.errors import LedgerUnsafeError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 
-SCHEMA_REVISION = "0003"
+SCHEMA_REVISION = "0004"
 WRITER_ROLE = "countersign_writer"
 READER_ROLE = "countersign_reader"
 ERASER_ROLE = "countersign_eraser"
+TABLES_ROLE = "countersign_tables"
+"""Keeps plain tables beside the ledger, in which it has no right."""
 CONNECT_TIMEOUT_S = 3
 TupleConnection = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error

@@ -28,6 +28,7 @@ from gateway.errors import (
     UnknownDecisionError,
     UnknownInstrumentError,
 )
+from gateway.feeds.items import said_unknown
 from gateway.feeds.market import Market
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.spans import Telemetry
@@ -136,8 +137,7 @@ class Desk:
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         if request.instrument not in self.own.instruments:
             raise UnknownInstrumentError(
-                problem=f"unknown instrument {request.instrument};"
-                f" known: {', '.join(self.own.instruments)}"
+                problem=said_unknown(request.instrument, self.own.instruments)
             )
         decision_id = decision_id_of(caller.name, request.client_key)
         with self._answers:

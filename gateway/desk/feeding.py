@@ -13,22 +13,38 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import FeedRefusedError
-from gateway.feeds.board import QUOTES, FedMarket, Item
-from gateway.feeds.conditions import Condition, Finding
+from gateway.feeds.board import SOURCES_MAX, FedMarket
+from gateway.feeds.conditions import STANDS, Condition, Finding
+from gateway.feeds.items import QUOTES, BarItem
+from gateway.feeds.series import Item
 from gateway.walk.journal.run import feed_condition, feed_mark
 from gateway.walk.ports import LedgerPort, Tags
 
 AGAIN_US: Final = 60_000_000
-_Feed = tuple[str, str]
+_Line = tuple[str, str, str]
+
+
+class BarKeeper(Protocol):
+    """Keeps bars over a restart."""
+
+    def keep(self, bars: Sequence[BarItem]) -> None:
+        """Keep bars durably; one that is kept already stays as it is.
+
+        Raises:
+            NotReadyError: nothing was kept.
+        """
 
 
 @dataclass(slots=True)
 class Feeding:
-    """Takes items into the market of `serve`; safe from any thread."""
+    """Takes items into the market of `serve`; safe from any thread.
+
+    A feed is named by its kind, its instrument and its source.
+    """
 
     market: FedMarket
     ledger: LedgerPort
@@ -37,9 +53,11 @@ class Feeding:
     monotonic_us: Callable[[], int]
     accounts: Callable[[], frozenset[str]]
     mark_every_us: int = 60_000_000
+    table: BarKeeper | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock)
-    _recorded: dict[_Feed, Condition] = field(default_factory=dict)
-    _when: dict[tuple[_Feed, Condition], int] = field(default_factory=dict)
+    _unkept: list[BarItem] = field(default_factory=list)
+    _recorded: dict[_Line, Condition] = field(default_factory=dict)
+    _when: dict[tuple[_Line, Condition], int] = field(default_factory=dict)
     _number: int = 0
     _marked_us: dict[str, int] = field(default_factory=dict)
     _days: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -51,26 +69,22 @@ class Feeding:
         caller posts all of them again, and those are then repeats.
 
         Raises:
-            FeedRefusedError: another item has this sequence, or another source delivers the feed.
+            FeedRefusedError: another item has this sequence, or too many sources deliver the feed.
             AuditError: a change of condition could not be recorded.
+            NotReadyError: bars could not be kept; they are when they are posted again, or later.
         """
         taken = repeats = 0
         told: list[dict[str, Any]] = []
         with self._turn:
-            for number, item in enumerate(items, start=1):
-                finding = self._take(feed, item, number)
-                repeats += finding.condition is Condition.REPEAT
-                taken += finding.condition is not Condition.REPEAT
-                if finding.condition not in {Condition.OK, Condition.REPEAT}:
-                    told.append(
-                        {
-                            "item": number,
-                            "instrument": item.instrument,
-                            "sequence": item.sequence,
-                            "condition": finding.condition.value,
-                            "detail": finding.detail,
-                        }
-                    )
+            try:
+                for number, item in enumerate(items, start=1):
+                    finding = self._take(feed, item, number)
+                    repeats += finding.condition is Condition.REPEAT
+                    taken += finding.condition is not Condition.REPEAT
+                    if finding.condition not in {Condition.OK, Condition.REPEAT}:
+                        told.append(_told(number, item, finding))
+            finally:
+                self._keep()
         return {"taken": taken, "repeats": repeats, "conditions": told}
 
     def watch(self) -> None:
@@ -78,40 +92,50 @@ class Feeding:
 
         Raises:
             AuditError: the ledger does not take a record.
+            NotReadyError: bars could not be kept.
         """
         with self._turn:
-            for feed, instrument in self.market.feeds():
-                finding = self.market.finding(feed, instrument)
-                source = self.market.source(feed, instrument)
-                sequence = self.market.last_sequence(feed, instrument)
-                self._record((feed, instrument), source, finding, sequence)
-                if feed == QUOTES:
-                    self._mark(instrument)
+            self._keep()
+            lines = self.market.feeds()
+            for line in lines:
+                self._record(line, self.market.finding(*line), self.market.last_sequence(*line))
+            for instrument in sorted({line[1] for line in lines if line[0] == QUOTES}):
+                self._mark(instrument)
 
     def _take(self, feed: str, item: Item, number: int) -> Finding:
-        delivers = self.market.delivers(feed, item.instrument)
-        if delivers and delivers != item.source:
+        if not self.market.has_room(feed, item):
             raise FeedRefusedError(
-                problem=f"item {number}: {feed} of {item.instrument} come from {delivers}; a second"
-                " source is not taken while it delivers"
+                problem=f"item {number}: {feed} of {item.instrument} have {SOURCES_MAX} sources"
+                f" already; {item.source} can come when one of them is quiet"
             )
         received_us = self.wall_us()
-        finding = self.market.judged(feed, item, received_us)
+        finding = told = self.market.judged(feed, item, received_us)
+        if finding.condition in STANDS:
+            told = self.market.contradicted(feed, item) or finding
         if finding.condition is not Condition.REPEAT:
-            self._record((feed, item.instrument), item.source, finding, item.sequence)
-        # a crash here leaves a condition on record, and a feed that starts anew with the process
+            self._record((feed, item.instrument, item.source), told, item.sequence)
+        # a crash here leaves a condition on record; the feed posts the item again
         self.market.take(feed, item, finding, received_us)
+        if isinstance(item, BarItem) and finding.condition in STANDS:
+            self._unkept.append(item)
         if finding.condition is Condition.CONFLICT:
             raise FeedRefusedError(
                 problem=f"item {number}: {item.instrument} sequence {item.sequence} of"
                 f" {item.source}: {finding.detail}"
             )
-        return finding
+        return told
 
-    def _record(self, feed: _Feed, source: str, finding: Finding, sequence: int) -> None:
-        if self._recorded.get(feed) is finding.condition:
+    def _keep(self) -> None:
+        """Keep the bars that stand; what was not kept is kept with the next call."""
+        if self.table is not None and self._unkept:
+            # a crash here leaves bars that nobody kept: no answer said so, they are posted again
+            self.table.keep(self._unkept)
+        self._unkept.clear()
+
+    def _record(self, line: _Line, finding: Finding, sequence: int) -> None:
+        if self._recorded.get(line) is finding.condition:
             return
-        now_us, key = self.monotonic_us(), (feed, finding.condition)
+        now_us, key = self.monotonic_us(), (line, finding.condition)
         if key in self._when and now_us - self._when[key] < AGAIN_US:
             return
         self._number += 1
@@ -119,16 +143,16 @@ class Feeding:
             feed_condition(
                 self.tags.run_id,
                 number=self._number,
-                instrument=feed[1],
-                feed=feed[0],
-                source=source,
+                instrument=line[1],
+                feed=line[0],
+                source=line[2],
                 condition=finding.condition.value,
                 sequence=sequence,
                 detail=finding.detail,
                 received_us=self.wall_us(),
             )
         )
-        self._recorded[feed], self._when[key] = finding.condition, now_us
+        self._recorded[line], self._when[key] = finding.condition, now_us
 
     def _mark(self, instrument: str) -> None:
         price, now_us = self.market.fresh_middle(instrument), self.wall_us()
@@ -153,3 +177,13 @@ class Feeding:
         )
         self._marked_us[instrument] = now_us
         self._days |= {(account, instrument): day for account in accounts}
+
+
+def _told(number: int, item: Item, finding: Finding) -> dict[str, Any]:
+    return {
+        "item": number,
+        "instrument": item.instrument,
+        "sequence": item.sequence,
+        "condition": finding.condition.value,
+        "detail": finding.detail,
+    }

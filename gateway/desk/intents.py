@@ -4,7 +4,6 @@ Pure: the desk uses it for a new request, replay for a recorded one.
 """
 
 import hashlib
-from typing import Final
 
 from audit.privacy.retention import Retention
 from audit.records.canonical import JSON
@@ -12,10 +11,9 @@ from audit.records.personal import Personal
 from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import Wish
 from gateway.errors import RequestError
+from gateway.feeds.items import ticks_of
 from gateway.walk.journal.persons import Persons
 from risk.state.instrument import Instrument
-
-MINOR_PER_UNIT: Final = 100
 
 
 def decision_id_of(caller: str, client_key: str) -> str:
@@ -71,12 +69,12 @@ def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
     price = request.limit_minor()
     if price is None:
         return None
-    ticks, rest = divmod(price * MINOR_PER_UNIT, instrument.tick_minor)
-    if rest or ticks <= 0:
+    ticks = ticks_of(price, instrument)
+    if ticks is None or ticks <= 0:
         raise RequestError(
             problem=f"limit_price {request.limit_price} is not a positive multiple of the tick"
         )
-    return int(ticks)
+    return ticks
 
 
 def _said(name: str, subject: str, value: str, retention: Retention) -> Personal:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gateway.errors import IntakeError
+from gateway.feeds.items import Symbol
 from gateway.feeds.text import refuse_hidden_text
 
 MAX_EXPOSURE_BP = 100_000
@@ -60,7 +61,7 @@ class IntentRequest(RequestModel):
             description="idempotency key: the same key again returns the same decision",
         ),
     ]
-    instrument: Annotated[str, Field(pattern=r"^[A-Z0-9.]{1,12}$", description="instrument symbol")]
+    instrument: Symbol
     target_exposure_bp: Annotated[
         int,
         Field(

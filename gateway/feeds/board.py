@@ -1,19 +1,21 @@
-"""The market of `serve`: what its feeds delivered, in memory, on the wall clock.
+"""The market of `serve`: what its feeds delivered, on the wall clock.
 
-Not here: what is wrong with an item (`conditions`), records (`gateway.desk.feeding`).
+Not here: what is wrong with an item (`conditions`), what one source delivered (`series`), records
+(`gateway.desk.feeding`), bars on disk (`kept`).
 
 Rules:
 
 - Only a sound item stands. After one that is not sound, the instrument is refused until the next
   sound one; the earlier quote then counts as having a gap behind it.
 - Bars are used without a hole: the unbroken run that ends at the last.
-- A restart loses everything here; refusals say so.
+- Of several sources the first by name leads, unless it is quiet. While a second one contradicts it
+  (`sources`), nobody knows which is right, and the instrument is refused.
+- A restart keeps bars and loses quotes.
 """
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from typing_extensions import override
 
@@ -26,65 +28,23 @@ from gateway.feeds.conditions import (
     Condition,
     FeedLimits,
     Finding,
-    Reached,
     judge,
     stale,
     stale_bars,
 )
-from gateway.feeds.items import BarItem, QuoteItem
+from gateway.feeds.items import BARS, QUOTES, BarItem
 from gateway.feeds.market import Market
+from gateway.feeds.series import Item, Series
+from gateway.feeds.sources import apart
 from gateway.walk.ports import Tick
 from inference.codec.codec import MIN_BARS
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 from risk.state.instrument import Instrument
 from risk.state.state import Phase, Quote
 
-Item = QuoteItem | BarItem
-BARS: Final = "bars"
-QUOTES: Final = "quotes"
-KEPT: Final = {QUOTES: 4096, BARS: 1024}
-"""Items whose sequence is remembered, the newest; a repeat of an older one is `backwards`."""
 BARS_USED: Final = 300
-
-
-@dataclass(slots=True)
-class _Series:
-    """What came of one feed of one instrument.
-
-    Attributes:
-        seen_us: when the standing quote came, monotonic.
-        heard_us: when anything new came, monotonic.
-        refused: how many items came after the standing quote, or are missing before it.
-    """
-
-    source: str
-    seen: dict[int, Item] = field(default_factory=dict)
-    sound: dict[int, BarItem] = field(default_factory=dict)
-    past: Reached | None = None
-    finding: Finding = field(default_factory=lambda: Finding(condition=Condition.OK))
-    standing: QuoteItem | None = None
-    received_us: int = 0
-    seen_us: int = 0
-    heard_us: int = 0
-    refused: int = 0
-
-    def missing_with(self, item: Item) -> int:
-        """Return how many sequences are missing once this item is there."""
-        if isinstance(item, QuoteItem):
-            return 0 if self.past is None else max(0, item.sequence - self.past.sequence - 1)
-        numbers = {*self.sound, item.sequence}
-        return max(numbers) - min(numbers) + 1 - len(numbers)
-
-    def last_run(self) -> list[BarItem]:
-        """Return the unbroken run of bars that ends at the last, in order."""
-        found: list[BarItem] = []
-        number = max(self.sound, default=0)
-        while (bar := self.sound.get(number)) is not None:
-            if found and bar.event_us >= found[-1].event_us:
-                break
-            found.append(bar)
-            number -= 1
-        return found[::-1]
+SOURCES_MAX: Final = 4
+"""Sources of one feed of one instrument; one more replaces a quiet one, or is refused."""
 
 
 class FedMarket(Market):
@@ -103,7 +63,7 @@ class FedMarket(Market):
         self._limits = limits
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
-        self._series: dict[tuple[str, str], _Series] = {}
+        self._lines: dict[tuple[str, str], dict[str, Series]] = {}
         self._board = threading.RLock()
 
     @override
@@ -111,30 +71,33 @@ class FedMarket(Market):
         """Return the wall clock's time."""
         return self._wall_us()
 
-    def feeds(self) -> tuple[tuple[str, str], ...]:
-        """Return (feed, instrument) of everything that delivered since the start."""
+    def bring_back(self, bars: Iterable[BarItem]) -> None:
+        """Take bars that were kept before a restart; of instruments that are still listed."""
         with self._board:
-            return tuple(self._series)
+            for bar in bars:
+                if bar.instrument in self._instruments:
+                    self._place(BARS, bar).bring_back(bar)
 
-    def source(self, feed: str, instrument: str) -> str:
-        """Return who delivered a feed last."""
+    def feeds(self) -> tuple[tuple[str, str, str], ...]:
+        """Return (feed, instrument, source) of everything that is known."""
         with self._board:
-            return self._series[feed, instrument].source
+            return tuple((*line, name) for line, by_name in self._lines.items() for name in by_name)
 
-    def delivers(self, feed: str, instrument: str) -> str:
-        """Return who delivers a feed now; empty if nobody does, or no quote for too long."""
+    def has_room(self, feed: str, item: Item) -> bool:
+        """Return whether a source may deliver a feed: it does so already, or there is room."""
         with self._board:
-            series = self._series.get((feed, instrument))
-            if series is None:
-                return ""
-            quiet_us = self._monotonic_us() - series.heard_us
-            quiet = feed == QUOTES and quiet_us > self._limits.stale_us
-            return "" if quiet else series.source
+            line = self._lines.get((feed, item.instrument), {})
+            return (
+                item.source in line
+                or len(line) < SOURCES_MAX
+                or any(self._is_quiet(one) for one in line.values())
+            )
 
     def judged(self, feed: str, item: Item, received_us: int) -> Finding:
         """Return what an item's condition would be; nothing changes."""
         with self._board:
-            series = self._series_of(feed, item)
+            series = self._found(feed, item.instrument, item.source)
+            series = series or Series(feed=feed, instrument=item.instrument, source=item.source)
             return judge(
                 item,
                 past=series.past,
@@ -144,69 +107,60 @@ class FedMarket(Market):
                 limits=self._limits,
             )
 
+    def contradicted(self, feed: str, item: Item) -> Finding | None:
+        """Return how a sound item contradicts another source, or None; nothing changes."""
+        with self._board:
+            line = self._lines.get((feed, item.instrument), {})
+            others = [one for one in line.values() if one.source != item.source]
+            return apart(item, filter(self._speaks, others), self._limits.apart_bp)
+
     def take(self, feed: str, item: Item, finding: Finding, received_us: int) -> None:
         """Take a judged item; its record, where one is due, is already on the ledger."""
         if finding.condition is Condition.REPEAT:
             return
         with self._board:
-            series = self._series_of(feed, item)
-            self._series[feed, item.instrument] = series
-            series.finding, series.heard_us = finding, self._monotonic_us()
-            if finding.condition is Condition.CONFLICT:
-                series.refused += 1
-                return
-            series.seen[item.sequence] = item
-            _forget(series.seen, KEPT[feed])
-            sound = finding.condition in STANDS
-            past = series.past or Reached(sequence=0, event_us=0)
-            series.past = Reached(
-                sequence=max(past.sequence, item.sequence),
-                event_us=max(past.event_us, item.event_us) if sound else past.event_us,
-            )
-            if not sound:
-                series.refused += 1
-                return
-            series.received_us, series.seen_us = received_us, self._monotonic_us()
-            series.refused = int(finding.condition is Condition.GAP)
-            if isinstance(item, QuoteItem):
-                series.standing = item
-            else:
-                series.sound[item.sequence] = item
-                _forget(series.sound, KEPT[feed])
+            self._place(feed, item).take(item, finding, received_us, self._monotonic_us())
 
-    def finding(self, feed: str, instrument: str) -> Finding:
-        """Return the condition now of a feed that delivered: its last item's, or stale."""
+    def finding(self, feed: str, instrument: str, source: str) -> Finding:
+        """Return a source's condition now: its last item's, stale, or contradicted."""
         with self._board:
-            series = self._series[feed, instrument]
+            series = self._lines[feed, instrument][source]
             if series.finding.condition not in STANDS:
                 return series.finding
             if feed == QUOTES:
                 old = stale(self._monotonic_us() - series.seen_us, self._limits)
             else:
-                last_us = max((bar.event_us for bar in series.sound.values()), default=0)
-                old = stale_bars(self._wall_us() - last_us, self._limits)
-            return old or series.finding
+                old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
+            return old or self._contradiction(series) or series.finding
 
-    def last_sequence(self, feed: str, instrument: str) -> int:
-        """Return the highest sequence of a feed, 0 without one."""
+    def series(self, feed: str, instrument: str) -> Series | None:
+        """Return what the leading source of a feed delivered, or None."""
         with self._board:
-            past = self._series[feed, instrument].past
-            return 0 if past is None else past.sequence
+            line = self._lines.get((feed, instrument), {})
+            ordered = [line[name] for name in sorted(line)]
+            loud = [one for one in ordered if not self._is_quiet(one)]
+            return next(iter([*loud, *sorted(ordered, key=_newest, reverse=True)]), None)
+
+    def last_sequence(self, feed: str, instrument: str, source: str) -> int:
+        """Return the highest sequence of a source, 0 without one."""
+        with self._board:
+            found = self._found(feed, instrument, source)
+            return 0 if found is None else found.last_sequence
 
     def fresh_middle(self, instrument: str) -> int | None:
         """Return the middle of a sound and fresh quote, ticks; None without one."""
         with self._board:
-            series = self._series.get((QUOTES, instrument))
+            series = self.series(QUOTES, instrument)
             if series is None or series.standing is None:
                 return None
-            if self.finding(QUOTES, instrument).condition not in STANDS:
+            if self.finding(QUOTES, instrument, series.source).condition not in STANDS:
                 return None
             return (series.standing.bid_ticks + series.standing.ask_ticks) // 2
 
     def unbroken(self, instrument: str) -> list[BarItem]:
         """Return the unbroken run of bars that ends at the last, in order."""
         with self._board:
-            series = self._series.get((BARS, instrument))
+            series = self.series(BARS, instrument)
             return [] if series is None else series.last_run()
 
     @override
@@ -224,16 +178,7 @@ class FedMarket(Market):
                 asset_class=AssetClass(self._instruments[instrument].asset_class),
                 frequency=Frequency.DAILY,
                 as_of_us=self._wall_us(),
-                bars=tuple(
-                    Bar(
-                        close_time_us=bar.event_us,
-                        open_ticks=bar.open_ticks,
-                        high_ticks=bar.high_ticks,
-                        low_ticks=bar.low_ticks,
-                        close_ticks=bar.close_ticks,
-                    )
-                    for bar in bars
-                ),
+                bars=tuple(map(_seen, bars)),
                 news=(),
             )
 
@@ -245,7 +190,7 @@ class FedMarket(Market):
             RequestError: no sound quote since the start.
         """
         with self._board:
-            series = self._series.get((QUOTES, instrument))
+            series = self.series(QUOTES, instrument)
             if series is None or (standing := series.standing) is None:
                 raise RequestError(problem=f"{instrument}: no sound quote since the start")
             instant = MarketInstant(tick_us=series.received_us, seen_us=series.seen_us)
@@ -253,52 +198,90 @@ class FedMarket(Market):
                 bid_ticks=standing.bid_ticks,
                 ask_ticks=standing.ask_ticks,
                 time_us=min(standing.event_us, series.received_us),
-                seq_gap=series.refused,
+                seq_gap=series.refused + int(self._contradiction(series) is not None),
                 phase=Phase.OPEN,
             )
             return Tick(quote=quote, instant=instant)
 
-    def _series_of(self, feed: str, item: Item) -> _Series:
-        found = self._series.get((feed, item.instrument))
-        if found is None or found.source != item.source:
-            return _Series(source=item.source)
-        return found
+    def _found(self, feed: str, instrument: str, source: str) -> Series | None:
+        return self._lines.get((feed, instrument), {}).get(source)
+
+    def _place(self, feed: str, item: Item) -> Series:
+        """Return the series of an item; a new source may take the place of a quiet one."""
+        line = self._lines.setdefault((feed, item.instrument), {})
+        if item.source not in line:
+            if len(line) >= SOURCES_MAX:
+                quiet = [one for one in line.values() if self._is_quiet(one)]
+                line.pop(min(quiet or line.values(), key=_newest).source)
+            line[item.source] = Series(feed=feed, instrument=item.instrument, source=item.source)
+        return line[item.source]
+
+    def _is_quiet(self, series: Series) -> bool:
+        """Return whether a source brought nothing new for too long, or has too few bars to lead."""
+        if series.feed == QUOTES:
+            return self._monotonic_us() - series.heard_us > self._limits.stale_us
+        old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
+        return old is not None or len(series.last_run()) < MIN_BARS
+
+    def _speaks(self, series: Series) -> bool:
+        """Return whether what a source says now may contradict another."""
+        if series.feed == BARS:
+            return True
+        fresh = self._monotonic_us() - series.seen_us <= self._limits.stale_us
+        return series.standing is not None and fresh
+
+    def _contradiction(self, series: Series) -> Finding | None:
+        item = series.standing
+        if series.feed == QUOTES:
+            return None if item is None else self.contradicted(QUOTES, item)
+        found = (self.contradicted(BARS, bar) for bar in reversed(series.last_run()[-BARS_USED:]))
+        return next((one for one in found if one is not None), None)
 
     def _refuse_quote(self, instrument: str) -> None:
-        if (QUOTES, instrument) not in self._series:
+        series = self.series(QUOTES, instrument)
+        if series is None:
             raise RequestError(
                 problem=f"{instrument}: no quote since the start; feeds post to /v1/market/quotes"
             )
-        finding = self.finding(QUOTES, instrument)
+        finding = self.finding(QUOTES, instrument, series.source)
         if finding.condition is not Condition.OK:
-            raise RequestError(problem=f"{instrument}: quote is {_words(finding)}")
+            raise RequestError(problem=f"{instrument}: quote is {words(finding)}")
 
     def _usable_bars(self, instrument: str) -> list[BarItem]:
-        series = self._series.get((BARS, instrument))
+        series = self.series(BARS, instrument)
         if series is None:
             raise RequestError(
-                problem=f"{instrument}: no bars since the start, {MIN_BARS} are needed; post them"
-                " to /v1/market/bars (a restart loses them)"
+                problem=f"{instrument}: no bars, {MIN_BARS} are needed; post them to"
+                " /v1/market/bars"
             )
-        bars = [bar for bar in self.unbroken(instrument) if bar.event_us <= self._wall_us()]
+        bars = [bar for bar in series.last_run() if bar.event_us <= self._wall_us()]
         if len(bars) < MIN_BARS:
             holes = "" if len(series.sound) == len(bars) else "; earlier ones lie before a gap"
             raise RequestError(
-                problem=f"{instrument}: {MIN_BARS - len(bars)} bars are missing, {len(bars)} of"
-                f" {MIN_BARS} came since the start{holes}"
+                problem=f"{instrument}: {MIN_BARS - len(bars)} bars are missing, {series.source}"
+                f" delivered {len(bars)} of {MIN_BARS}{holes}"
             )
-        finding = self.finding(BARS, instrument)
+        finding = self.finding(BARS, instrument, series.source)
         if finding.condition not in STANDS:
-            raise RequestError(problem=f"{instrument}: bars are {_words(finding)}")
+            raise RequestError(problem=f"{instrument}: bars are {words(finding)}")
         return bars[-BARS_USED:]
 
 
-def _words(finding: Finding) -> str:
+def words(finding: Finding) -> str:
+    """Return a condition for a person: its name and what was found."""
     said = SAID.get(finding.condition, finding.condition.value)
-    return f"{said}: {finding.detail}"
+    return f"{said}: {finding.detail}" if finding.detail else said
 
 
-def _forget(items: dict[int, Any], kept: int) -> None:
-    """Forget the lowest sequences above the number that is kept."""
-    while len(items) > kept:
-        del items[min(items)]
+def _newest(series: Series) -> tuple[int, int]:
+    return series.heard_us, series.last_close_us
+
+
+def _seen(bar: BarItem) -> Bar:
+    return Bar(
+        close_time_us=bar.event_us,
+        open_ticks=bar.open_ticks,
+        high_ticks=bar.high_ticks,
+        low_ticks=bar.low_ticks,
+        close_ticks=bar.close_ticks,
+    )

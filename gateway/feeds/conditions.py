@@ -24,6 +24,7 @@ class Condition(StrEnum):
     LATE = "late"
     AHEAD = "ahead"
     STALE = "stale"
+    BIASED = "biased"
 
 
 STANDS: Final = frozenset({Condition.OK, Condition.GAP})
@@ -45,12 +46,14 @@ class FeedLimits:
         late_us: oldest event time of a quote at its receipt.
         ahead_us: how far an event time may lie after the receipt (clocks differ).
         bar_age_us: oldest close of the last bar.
+        apart_bp: how far two sources' prices may be apart, basis points.
     """
 
     stale_us: int = 5_000_000
     late_us: int = 2_000_000
     ahead_us: int = 1_000_000
     bar_age_us: int = 432_000_000_000
+    apart_bp: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

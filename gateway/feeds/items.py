@@ -8,21 +8,26 @@ Rules:
 - A bar is posted when it has closed; its close time is its event time.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import IntakeError
+from gateway.feeds.instruments.codes import minor_digits
+from gateway.feeds.instruments.fields import SYMBOL
 from inference.snapshot import MAX_TICKS
 from risk.state.instrument import Instrument
 
-MINOR_PER_UNIT: Final = 100
+BARS: Final = "bars"
+QUOTES: Final = "quotes"
+SHOWN_MAX: Final = 20
 Source = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9._-]{1,32}$", description="who numbers the items, your name")
 ]
-Symbol = Annotated[str, Field(pattern=r"^[A-Z0-9.]{1,12}$", description="instrument symbol")]
+Symbol = Annotated[str, Field(pattern=f"^{SYMBOL}$", description="instrument symbol")]
 Sequence = Annotated[
     int, Field(ge=1, le=MAX_TICKS, description="rises by one for each item of source and symbol")
 ]
@@ -124,11 +129,47 @@ def bar_item(posted: PostedBar, instrument: Instrument) -> BarItem:
     )
 
 
+def parse(feed: str, value: object, instruments: Mapping[str, Instrument]) -> QuoteItem | BarItem:
+    """Return an item of a feed from a JSON value.
+
+    Raises:
+        IntakeError: the value is malformed, or names an instrument that is not listed; `where` is
+            the field.
+    """
+    model: type[PostedQuote | PostedBar] = PostedBar if feed == BARS else PostedQuote
+    try:
+        posted = model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise IntakeError(where=place, problem=str(first["msg"])) from None
+    instrument = instruments.get(posted.instrument)
+    if instrument is None:
+        problem = said_unknown(posted.instrument, instruments)
+        raise IntakeError(where="instrument", problem=problem)
+    if isinstance(posted, PostedBar):
+        return bar_item(posted, instrument)
+    return quote_item(posted, instrument)
+
+
+def ticks_of(price: Decimal, instrument: Instrument) -> int | None:
+    """Return a price in ticks, or None if it lies between two; it is never rounded."""
+    minor = price * 10 ** minor_digits(instrument.currency)
+    ticks, rest = divmod(minor, instrument.tick_minor)
+    return None if rest else int(ticks)
+
+
+def said_unknown(symbol: str, known: Collection[str]) -> str:
+    """Return what is wrong with a symbol that no instrument has, with the first known ones."""
+    more = f" and {len(known) - SHOWN_MAX} more" if len(known) > SHOWN_MAX else ""
+    return f"unknown instrument {symbol}; known: {', '.join([*known][:SHOWN_MAX])}{more}"
+
+
 def _ticks(name: str, text: str, instrument: Instrument) -> int:
-    ticks, rest = divmod(Decimal(text) * MINOR_PER_UNIT, instrument.tick_minor)
-    if rest:
-        tick = Decimal(instrument.tick_minor) / MINOR_PER_UNIT
+    ticks = ticks_of(Decimal(text), instrument)
+    if ticks is None:
+        tick = Decimal(instrument.tick_minor) / 10 ** minor_digits(instrument.currency)
         raise IntakeError(
             where=name, problem=f"{text} is not a multiple of {instrument.symbol}'s tick {tick}"
         )
-    return int(ticks)
+    return ticks

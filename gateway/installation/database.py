@@ -11,7 +11,7 @@ from pathlib import Path
 
 from audit.errors import LedgerUnsafeError
 from audit.store.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
-from audit.store.tables import SCHEMA_REVISION, is_current, migrate
+from audit.store.tables import SCHEMA_REVISION, TABLES_ROLE, is_current, migrate
 from gateway.errors import SettingsError
 from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
 from gateway.installation.settings import LedgerSettings
@@ -60,8 +60,10 @@ def _administer(server: EmbeddedPostgres, dsn: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def migrate_given(settings: LedgerSettings) -> int:
-    """Migrate a given database to this program's schema and make its login, as administrator.
+def migrate_given(settings: LedgerSettings, feeds_dsn: str | None = None) -> int:
+    """Migrate a given database to this program's schema and make its logins, as administrator.
+
+    `feeds_dsn` names a login of its own for the table of bars.
 
     Raises:
         SettingsError: a DSN is missing.
@@ -78,6 +80,8 @@ def migrate_given(settings: LedgerSettings) -> int:
         )
     migrate(settings.admin_dsn)
     admit(settings.admin_dsn, settings.dsn)
+    if feeds_dsn is not None:
+        admit(settings.admin_dsn, feeds_dsn, (TABLES_ROLE,))
     login = login_of(settings.dsn)
     if words := _judged(login):
         raise LedgerUnsafeError(words)

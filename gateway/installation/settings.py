@@ -199,6 +199,18 @@ class FeedSettings(_Section):
     mark_every_s: float = Field(
         default=60.0, ge=1, le=3600, description="time between marks of the holdings, seconds"
     )
+    apart_bp: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="two sources whose prices are further apart contradict each other, basis"
+        " points",
+    )
+    dsn: str | None = Field(
+        default=None,
+        description="PostgreSQL DSN of a login of its own for the table of bars, without rights in"
+        " the ledger; none: the gateway's login keeps it",
+    )
 
 
 class RetentionSettings(_Section):

@@ -6,6 +6,7 @@ Not here: a rule of the walk, a verb's options.
     parts         functions that make one part each: engine, database, ledger, counterparty, tools
     app           the composition root: starts and stops every part in a fixed order
     run           the wait for signals and for the engine, and the verb `serve`
+    feeds         the market that feeds deliver: its board, its table, who takes items
     events        the events of the children, handled in the background
     session       the start of the FIX session; what to do when its folder was lost
     commands/     commands that speak to a gateway that may be running

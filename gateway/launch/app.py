@@ -30,10 +30,9 @@ from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
 from gateway.launch.events import Events
+from gateway.launch.feeds import make_feeding, make_market
 from gateway.launch.parts import (
-    make_feeding,
     make_kill_switch,
-    make_market,
     make_tools,
     make_views,
     open_ledger,
@@ -135,7 +134,7 @@ class _Starter:
         word = KillWord(plan.state.kill_word, create=True)
         self._stack.callback(word.close)
         engine = start_engine(plan, self._stack, self._events)
-        dsn = start_database(plan, self._stack, self._say)
+        dsn = self._dsn = start_database(plan, self._stack, self._say)
         ledger, reader, self._publishing = open_ledger(
             plan, self._stack, dsn, self._orders, self._vault
         )
@@ -311,7 +310,7 @@ class _Starter:
                 parts=lambda: self._parts(ledger, engine, fix, section),
                 telemetry=self._telemetry,
                 witnessed=self._publishing.document,
-                feeding=make_feeding(plan, self._market, ledger, section),
+                feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
             )
         )
 

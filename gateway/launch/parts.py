@@ -17,7 +17,6 @@ from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from gateway import clock
-from gateway.desk.feeding import Feeding
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.persons.statements import (
     all_signed,
@@ -26,10 +25,7 @@ from gateway.desk.persons.statements import (
     release_statement_v1,
 )
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
-from gateway.feeds.board import FedMarket
-from gateway.feeds.conditions import FeedLimits
 from gateway.feeds.instruments.fit import changes, unnamed
-from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
@@ -52,7 +48,6 @@ from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
-from gateway.walk.section import Section
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig
 from inference.forecast.placebo import TableModel
@@ -64,34 +59,6 @@ _log = logging.getLogger(__name__)
 
 SYMBOLS_SHOWN: Final = 5
 """How many symbols a line of the start names."""
-
-
-def make_market(plan: Plan) -> Market:
-    """Return the market: what feeds deliver, or the playback's."""
-    if not plan.fed:
-        return Market()
-    given = plan.settings.feeds
-    limits = FeedLimits(
-        stale_us=int(given.stale_after_s * 1_000_000),
-        late_us=int(given.late_after_s * 1_000_000),
-        bar_age_us=int(given.bar_age_h * 3_600_000_000),
-    )
-    return FedMarket(plan.instruments, limits)
-
-
-def make_feeding(plan: Plan, market: Market, ledger: Ledger, section: Section) -> Feeding | None:
-    """Return what takes the feeds' items; None where the market is played."""
-    if not isinstance(market, FedMarket):
-        return None
-    return Feeding(
-        market=market,
-        ledger=ledger,
-        tags=plan.tags,
-        wall_us=clock.wall_us,
-        monotonic_us=clock.monotonic_us,
-        accounts=lambda: section.accounts,
-        mark_every_us=int(plan.settings.feeds.mark_every_s * 1_000_000),
-    )
 
 
 def start_engine(plan: Plan, stack: ExitStack, events: Events) -> EngineChild:

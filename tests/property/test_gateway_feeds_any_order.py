@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import RequestError
-from gateway.feeds.board import BARS, QUOTES, FedMarket, Item
+from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import STANDS, Condition, FeedLimits
-from gateway.feeds.items import BarItem, QuoteItem
+from gateway.feeds.items import BARS, QUOTES, BarItem, QuoteItem
+from gateway.feeds.series import Item
 from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import INSTRUMENTS
 

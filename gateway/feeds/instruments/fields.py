@@ -143,8 +143,10 @@ def _issuer(value: object) -> str:
     return value
 
 
+SYMBOL: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""The form of a symbol, in the table and in every request."""
 _SYMBOL: Final = _text(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+    SYMBOL,
     'a symbol; write letters, digits, ".", "_" and "-", as the policy and the broker have it',
 )
 _MIC: Final = _text(

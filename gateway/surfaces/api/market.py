@@ -1,19 +1,19 @@
 """POST /v1/market/quotes and /bars: what feeds deliver; one item, a list, or one item a line."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from gateway.desk.desk import Desk
 from gateway.errors import IntakeError, RequestError
-from gateway.feeds.board import BARS, QUOTES, Item
-from gateway.feeds.items import PostedBar, PostedQuote, bar_item, quote_item
+from gateway.feeds.items import BARS, QUOTES, PostedBar, PostedQuote, parse
+from gateway.feeds.series import Item
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute, each_key_once
@@ -21,7 +21,6 @@ from risk.state.instrument import Instrument
 
 router = APIRouter(prefix="/v1/market", tags=["market"], route_class=StrictRoute)
 LINES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
-_Posted = TypeVar("_Posted", PostedQuote, PostedBar)
 
 
 def _body(model: type[BaseModel]) -> dict[str, Any]:
@@ -37,7 +36,7 @@ async def quotes(
     caller: Annotated[Caller, Depends(allowed("feed"))],  # noqa: ARG001 - the door
 ) -> dict[str, Any]:
     """Take quotes in order; the same item again is a repeat, another under its sequence refused."""
-    return await _take(request, QUOTES, PostedQuote, quote_item)
+    return await _take(request, QUOTES)
 
 
 @router.post("/bars", summary="Deliver closed daily bars", openapi_extra=_body(PostedBar))
@@ -46,15 +45,10 @@ async def bars(
     caller: Annotated[Caller, Depends(allowed("feed"))],  # noqa: ARG001 - the door
 ) -> dict[str, Any]:
     """Take closed bars; one that was missed may come later under its own sequence."""
-    return await _take(request, BARS, PostedBar, bar_item)
+    return await _take(request, BARS)
 
 
-async def _take(
-    request: Request,
-    feed: str,
-    model: type[_Posted],
-    typed: Callable[[_Posted, Instrument], Item],
-) -> dict[str, Any]:
+async def _take(request: Request, feed: str) -> dict[str, Any]:
     desk: Desk = request.app.state.desk
     feeding = desk.own.feeding
     if feeding is None:
@@ -62,7 +56,8 @@ async def _take(
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     word = "line" if kind in LINES else "item"
     values = _lines(await request.body()) if kind in LINES else _values(await request.body())
-    items = [_item(f"{word} {place}", value, model, typed, desk) for place, value in values]
+    known = desk.own.instruments
+    items = [_item(f"{word} {place}", feed, value, known) for place, value in values]
     if not items:
         raise _malformed("body", "", "holds no item")
     return await to_thread.run_sync(partial(feeding.take, feed, items))
@@ -86,25 +81,9 @@ def _parsed(text: bytes, where: str) -> Any:  # noqa: ANN401 - any JSON value
         raise _malformed(where, "", f"is not JSON: {said}") from None
 
 
-def _item(
-    where: str,
-    value: object,
-    model: type[_Posted],
-    typed: Callable[[_Posted, Instrument], Item],
-    desk: Desk,
-) -> Item:
+def _item(where: str, feed: str, value: object, instruments: Mapping[str, Instrument]) -> Item:
     try:
-        posted = model.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise _malformed(where, field, str(first["msg"])) from None
-    instrument = desk.own.instruments.get(posted.instrument)
-    if instrument is None:
-        known = ", ".join(desk.own.instruments)
-        raise _malformed(where, "instrument", f"unknown instrument; known: {known}")
-    try:
-        return typed(posted, instrument)
+        return parse(feed, value, instruments)
     except IntakeError as error:
         raise _malformed(where, error.where, error.problem) from None
 

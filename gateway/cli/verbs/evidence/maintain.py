@@ -143,4 +143,5 @@ def migrate() -> None:
     """
     from gateway.installation.database import migrate_given
 
-    raise typer.Exit(migrate_given(settings_of().ledger))
+    settings = settings_of()
+    raise typer.Exit(migrate_given(settings.ledger, settings.feeds.dsn))

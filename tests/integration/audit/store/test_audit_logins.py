@@ -9,14 +9,21 @@ from audit.errors import LedgerUnsafeError
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.logins import LOGIN_ROLE, admit, login_of
 from audit.store.reader import LedgerReader
-from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.store.tables import (
+    ERASER_ROLE,
+    READER_ROLE,
+    TABLES_ROLE,
+    WRITER_ROLE,
+    connect,
+    migrate,
+)
 from audit.upkeep.dump import verify_database
 from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 
 pytestmark = pytest.mark.postgres
-ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE)
+ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE, TABLES_ROLE)
 WAYS_BACK = (
     "RESET ROLE",
     "SET ROLE NONE",

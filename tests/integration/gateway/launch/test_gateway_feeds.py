@@ -82,6 +82,19 @@ def test_an_intent_passes_on_fresh_quotes_and_is_refused_on_stale_ones(tmp_path:
         assert {r.body["source"] for r in marked} == {"feed"}
 
 
+def test_after_a_restart_bars_and_sequences_are_there_and_quotes_are_not(tmp_path: Path) -> None:
+    with running(fed_plan(tmp_path), lambda _: None) as app:
+        posted = bars(60, clock.wall_us())
+        assert post(app, "feed", "/v1/market/bars", posted[:59])[1]["taken"] == 59
+        post(app, "feed", "/v1/market/quotes", quote(1, clock.wall_us()))
+    with running(fed_plan(tmp_path), lambda _: None) as app:
+        wait_for(lambda: app.engine.wait_ready(0.1), 20.0, part="scripted engine")
+        assert "no quote since the start" in ask(app, "early")[1]["message"]
+        again = post(app, "feed", "/v1/market/bars", posted)
+        assert again[1] == {"taken": 1, "repeats": 59, "conditions": []}
+        assert approved(app)["result"] == "approved"
+
+
 def _ended(app: App, decision_id: str) -> bool:
     standing = app.orders.get(decision_id)
     return standing is not None and standing.stage in {Stage.CLOSED, Stage.SEALED}

@@ -1,5 +1,6 @@
 """What feeds deliver to a desk: conditions on record, marks, and refusals that name them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -9,10 +10,18 @@ import pytest
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.errors import FeedRefusedError, RequestError
+from gateway.errors import FeedRefusedError, NotReadyError, RequestError
 from gateway.evidence.replay.replay import replay
-from gateway.feeds.board import BARS, QUOTES
-from gateway.feeds.items import PostedBar, PostedQuote, QuoteItem, bar_item, quote_item
+from gateway.feeds.items import (
+    BARS,
+    QUOTES,
+    BarItem,
+    PostedBar,
+    PostedQuote,
+    QuoteItem,
+    bar_item,
+    quote_item,
+)
 from gateway.walk.journal.run import MarkTaken
 from tests.doubles.feeds import FedDesk, bars, fed_desk, quote
 from tests.doubles.memory_desk import TABLE, memory_desk
@@ -95,13 +104,12 @@ def test_a_refusal_names_the_condition_until_the_next_sound_quote(
     assert fed.desk.ask().result == "approved"
 
 
-def test_a_refusal_says_how_many_bars_are_missing_and_what_a_restart_loses(fed: FedDesk) -> None:
+def test_a_refusal_says_how_many_bars_are_missing(fed: FedDesk) -> None:
     assert "no quote since the start" in refusal(fed)
     put(fed, 1)
-    assert "no bars since the start, 49 are needed" in refusal(fed)
-    assert "a restart loses them" in refusal(fed)
+    assert "no bars, 49 are needed; post them to /v1/market/bars" in refusal(fed)
     fill(fed, 12)
-    assert "37 bars are missing, 12 of 49 came since the start" in refusal(fed)
+    assert "37 bars are missing, alpha delivered 12 of 49" in refusal(fed)
 
 
 def test_a_missed_bar_is_never_bridged_and_can_come_later(fed: FedDesk) -> None:
@@ -109,7 +117,7 @@ def test_a_missed_bar_is_never_bridged_and_can_come_later(fed: FedDesk) -> None:
     late = posted.pop(30)
     assert fed.feeding.take(BARS, posted)["conditions"][0]["condition"] == "gap"
     put(fed, 1)
-    assert "20 bars are missing, 29 of 49 came since the start; earlier ones" in refusal(fed)
+    assert "20 bars are missing, alpha delivered 29 of 49; earlier ones" in refusal(fed)
     assert fed.feeding.take(BARS, [late])["conditions"] == []
     put(fed, 2)
     assert fed.desk.ask().result == "approved"
@@ -148,12 +156,108 @@ def test_the_same_item_is_a_repeat_and_another_under_its_sequence_refused(fed: F
     assert fed.market.tick("SPXN").quote.seq_gap == 1
 
 
-def test_a_second_source_waits_until_the_first_is_stale(fed: FedDesk) -> None:
+def test_a_second_source_leads_when_the_first_is_quiet(fed: FedDesk) -> None:
+    fill(fed)
     put(fed, 5)
-    with pytest.raises(FeedRefusedError, match="come from alpha; a second source is not taken"):
-        put(fed, 1, source="beta")
-    fed.clock.passes(6 * SECOND)
     assert put(fed, 1, source="beta")["conditions"] == []
+    assert fed.market.tick("SPXN").quote.time_us == standing(fed, "alpha")
+    fed.clock.passes(4 * SECOND)
+    put(fed, 2, source="beta")
+    fed.clock.passes(4 * SECOND)
+    assert fed.market.tick("SPXN").quote.time_us == standing(fed, "beta")
+    assert fed.market.snapshot("SPXN").bars
+
+
+def standing(fed: FedDesk, source: str) -> int:
+    found = fed.market.series(QUOTES, "SPXN")
+    assert found is not None
+    assert found.standing is not None
+    assert found.source == source
+    return found.standing.event_us
+
+
+def test_while_two_sources_contradict_each_other_neither_is_used(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1)
+    far = {"source": "beta", "bid": "280.00", "ask": "280.10"}
+    (told,) = put(fed, 1, **far)["conditions"]
+    assert told["condition"] == "biased"
+    assert refusal(fed).startswith("SPXN: quote is biased: alpha and beta are 4")
+    assert fed.market.tick("SPXN").quote.seq_gap == 1, "a decision under way must see it"
+    assert conditions(fed) == ["ok", "biased"]
+    put(fed, 2)
+    assert conditions(fed) == ["ok", "biased", "biased"], "alpha is contradicted too"
+    put(fed, 2, source="beta")
+    assert fed.desk.ask().result == "approved"
+
+
+def test_a_contradiction_ends_with_the_quotes_that_make_it(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1, source="beta", bid="280.00", ask="280.10")
+    fed.clock.passes(6 * SECOND)
+    put(fed, 1)
+    assert fed.market.snapshot("SPXN").bars
+
+
+def test_two_sources_whose_closes_differ_are_not_used(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1)
+    posted = bars(60, fed.clock.wall_us())[-1] | {"source": "beta", "sequence": 1}
+    high, close = "900.00", "800.00"
+    one = bar_item(PostedBar(**(posted | {"high": high, "close": close})), SPXN)
+    (told,) = fed.feeding.take(BARS, [one])["conditions"]
+    assert told["condition"] == "biased"
+    assert "SPXN: bars are biased: alpha and beta are " in refusal(fed)
+
+
+def test_a_fifth_source_waits_until_one_is_quiet(fed: FedDesk) -> None:
+    for name in ("alpha", "beta", "gamma", "delta"):
+        put(fed, 1, source=name)
+    with pytest.raises(FeedRefusedError, match="have 4 sources already; epsilon can come when"):
+        put(fed, 1, source="epsilon")
+    fed.clock.passes(6 * SECOND)
+    assert put(fed, 1, source="epsilon")["conditions"] == []
+
+
+class Table:
+    """A table of bars in memory, which may be away."""
+
+    def __init__(self) -> None:
+        self.rows: list[BarItem] = []
+        self.away = False
+
+    def keep(self, bars: Sequence[BarItem]) -> None:
+        if self.away:
+            raise NotReadyError(part="the table of bars", state="away")
+        self.rows += bars
+
+
+def test_bars_that_could_not_be_kept_are_kept_later(fed: FedDesk) -> None:
+    table = fed.feeding.table = Table()
+    table.away = True
+    posted = [bar_item(PostedBar(**one), SPXN) for one in bars(3, fed.clock.wall_us())]
+    with pytest.raises(NotReadyError):
+        fed.feeding.take(BARS, posted)
+    table.away = False
+    fed.feeding.take(BARS, posted)
+    assert table.rows == posted
+    fed.feeding.take(BARS, posted)
+    assert len(table.rows) == 3, "a repeat is not kept again"
+
+
+def test_a_new_board_goes_on_from_the_bars_that_were_kept(fed: FedDesk, tmp_path: Path) -> None:
+    table = fed.feeding.table = Table()
+    fill(fed)
+    after = fed_desk(memory_desk(tmp_path / "after", live=False))
+    after.market.bring_back(table.rows)
+    assert after.market.last_sequence(BARS, "SPXN", "alpha") == 60
+    put(after, 1)
+    assert after.desk.ask().result == "approved"
+    assert after.feeding.take(BARS, [table.rows[9]]) == {
+        "taken": 0,
+        "repeats": 1,
+        "conditions": [],
+    }
 
 
 def test_without_its_record_a_condition_has_no_effect(fed: FedDesk) -> None:

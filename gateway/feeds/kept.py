@@ -1,0 +1,102 @@
+"""The bars that feeds delivered, kept over a restart: a plain table outside the ledger.
+
+Its role has no right in the ledger; rows are added and read, never changed. It is no evidence: what
+a decision saw is a blob in the ledger.
+
+Not here: whether a bar is sound (`gateway.feeds.conditions`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from audit.store.connection import Pool
+from audit.store.tables import TABLES_ROLE, DatabaseError
+from audit.store.watchdog import Watchdog
+from gateway.errors import NotReadyError
+from gateway.feeds.items import BarItem
+
+TIMEOUT_S: Final = 5.0
+_COLUMNS: Final = (
+    "source, instrument, sequence, close_us, open_ticks, high_ticks, low_ticks, close_ticks"
+)
+_KEEP: Final = (
+    f"INSERT INTO market.bar ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"  # noqa: S608 - constants
+    " ON CONFLICT DO NOTHING"
+)
+_NEWEST: Final = f"""
+SELECT {_COLUMNS} FROM (
+  SELECT *, row_number() OVER (PARTITION BY instrument, source ORDER BY sequence DESC) AS place
+  FROM market.bar WHERE instrument = ANY(%s)
+) AS numbered
+WHERE place <= %s ORDER BY instrument, source, sequence
+"""  # noqa: S608 - constants
+
+
+class BarTable:
+    """The table of bars. Thread-safe; a database that hangs is left after `TIMEOUT_S`."""
+
+    def __init__(self, dsn: str, timeout_s: float = TIMEOUT_S) -> None:
+        self._watchdog = Watchdog()
+        self._pool = Pool(dsn, self._watchdog, role=TABLES_ROLE)
+        self._timeout_s = timeout_s
+
+    def keep(self, bars: Sequence[BarItem]) -> None:
+        """Keep bars durably; one that is kept already stays as it is.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses; nothing was kept.
+        """
+        if not bars:
+            return
+        rows = [_row(bar) for bar in bars]
+        with (
+            self._answering(),
+            self._pool.connection(self._timeout_s) as lent,
+            lent.transaction(),
+            lent.cursor() as cursor,
+        ):
+            cursor.executemany(_KEEP, rows)
+
+    def newest(self, instruments: Iterable[str], count: int) -> tuple[BarItem, ...]:
+        """Return the `count` newest bars of each instrument and source, in order.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        with self._answering(), self._pool.connection(self._timeout_s) as lent:
+            found = lent.execute(_NEWEST, (sorted(instruments), count)).fetchall()
+        return tuple(_bar(*row) for row in found)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+        self._watchdog.close()
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseError as error:
+            raise NotReadyError(
+                part="the table of bars", state=f"away ({type(error).__name__}): post again"
+            ) from error
+
+
+def _row(bar: BarItem) -> tuple[str | int, ...]:
+    prices = (bar.open_ticks, bar.high_ticks, bar.low_ticks, bar.close_ticks)
+    return (bar.source, bar.instrument, bar.sequence, bar.event_us, *prices)
+
+
+def _bar(source: str, instrument: str, sequence: int, event_us: int, *prices: int) -> BarItem:
+    open_ticks, high_ticks, low_ticks, close_ticks = prices
+    return BarItem(
+        source=source,
+        instrument=instrument,
+        sequence=sequence,
+        event_us=event_us,
+        open_ticks=open_ticks,
+        high_ticks=high_ticks,
+        low_ticks=low_ticks,
+        close_ticks=close_ticks,
+    )

@@ -1,0 +1,124 @@
+"""What one source delivered of one feed of one instrument: sequences, bars, the standing quote.
+
+Not here: which source leads, what a decision may see (`board`), what is wrong with an item
+(`conditions`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.feeds.conditions import STANDS, Condition, Finding, Reached
+from gateway.feeds.items import BARS, QUOTES, BarItem, QuoteItem
+
+DAY_US: Final = 86_400_000_000
+Item = QuoteItem | BarItem
+KEPT: Final = {QUOTES: 4096, BARS: 1024}
+"""Items whose sequence is remembered, the newest; a repeat of an older quote is `backwards`."""
+
+
+@dataclass(slots=True)
+class Series:
+    """What one source delivered.
+
+    Attributes:
+        seen_us: when the standing item came, monotonic.
+        heard_us: when anything new came, monotonic; 0 if only before the start.
+        by_day: sound bars by the UTC day of their close.
+        refused: how many items came after the standing quote, or are missing before it.
+        count: items that came since the start.
+    """
+
+    feed: str
+    instrument: str
+    source: str
+    seen: dict[int, Item] = field(default_factory=dict)
+    sound: dict[int, BarItem] = field(default_factory=dict)
+    by_day: dict[int, BarItem] = field(default_factory=dict)
+    past: Reached | None = None
+    finding: Finding = field(default_factory=lambda: Finding(condition=Condition.OK))
+    standing: QuoteItem | None = None
+    received_us: int = 0
+    seen_us: int = 0
+    heard_us: int = 0
+    refused: int = 0
+    count: int = 0
+
+    def missing_with(self, item: Item) -> int:
+        """Return how many sequences are missing once this item is there."""
+        if isinstance(item, QuoteItem):
+            return 0 if self.past is None else max(0, item.sequence - self.past.sequence - 1)
+        return _holes({*self.sound, item.sequence})
+
+    @property
+    def holes(self) -> int:
+        """How many bars are missing between the first and the last; 0 for quotes."""
+        return _holes(set(self.sound))
+
+    @property
+    def last_sequence(self) -> int:
+        """The highest sequence, 0 without one."""
+        return 0 if self.past is None else self.past.sequence
+
+    @property
+    def last_close_us(self) -> int:
+        """When the last bar closed, 0 without one."""
+        return max((bar.event_us for bar in self.sound.values()), default=0)
+
+    def last_run(self) -> list[BarItem]:
+        """Return the unbroken run of bars that ends at the last, in order."""
+        found: list[BarItem] = []
+        number = max(self.sound, default=0)
+        while (bar := self.sound.get(number)) is not None:
+            if found and bar.event_us >= found[-1].event_us:
+                break
+            found.append(bar)
+            number -= 1
+        return found[::-1]
+
+    def bring_back(self, bar: BarItem) -> None:
+        """Take a bar that was kept from before the start; it counts as sound."""
+        self._remember(bar, sound=True)
+        self._keep(bar)
+
+    def take(self, item: Item, finding: Finding, received_us: int, now_us: int) -> None:
+        """Take a judged item that is no repeat; `now_us` is monotonic."""
+        self.finding, self.heard_us = finding, now_us
+        self.count += 1
+        if finding.condition is Condition.CONFLICT:
+            self.refused += 1
+            return
+        sound = finding.condition in STANDS
+        self._remember(item, sound=sound)
+        if not sound:
+            self.refused += 1
+            return
+        self.received_us, self.seen_us = received_us, now_us
+        self.refused = int(finding.condition is Condition.GAP)
+        if isinstance(item, QuoteItem):
+            self.standing = item
+        else:
+            self._keep(item)
+
+    def _keep(self, bar: BarItem) -> None:
+        self.sound[bar.sequence] = self.by_day[bar.event_us // DAY_US] = bar
+        _forget(self.sound, KEPT[BARS])
+        _forget(self.by_day, KEPT[BARS])
+
+    def _remember(self, item: Item, *, sound: bool) -> None:
+        self.seen[item.sequence] = item
+        _forget(self.seen, KEPT[self.feed])
+        past = self.past or Reached(sequence=0, event_us=0)
+        self.past = Reached(
+            sequence=max(past.sequence, item.sequence),
+            event_us=max(past.event_us, item.event_us) if sound else past.event_us,
+        )
+
+
+def _holes(numbers: set[int]) -> int:
+    return max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+
+
+def _forget(items: dict[int, Any], kept: int) -> None:
+    """Forget the lowest sequences above the number that is kept."""
+    while len(items) > kept:
+        del items[min(items)]

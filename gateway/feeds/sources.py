@@ -1,0 +1,43 @@
+"""Whether two sources of one instrument contradict each other. Pure.
+
+- Two quotes are apart by the room between them: the higher bid less the lower ask, 0 if they
+  overlap.
+- Two bars of one UTC day are apart by the difference of their closes.
+
+They contradict each other if that is more than `apart_bp` of the lower price. Which of the two is
+wrong cannot be known from two; so neither is used.
+"""
+
+from collections.abc import Iterable
+
+from gateway.feeds.conditions import Condition, Finding
+from gateway.feeds.items import BarItem, QuoteItem
+from gateway.feeds.series import DAY_US, Item, Series
+
+
+def apart(item: Item, others: Iterable[Series], limit_bp: int) -> Finding | None:
+    """Return the first contradiction between an item and what other sources say, or None."""
+    for other in others:
+        if isinstance(item, BarItem):
+            room, lower = _closes(item, other)
+        else:
+            room, lower = _room(item, other.standing)
+        if room * 10_000 > limit_bp * lower:
+            bp = -(-room * 10_000 // lower)
+            said = f"{item.source} and {other.source} are {bp} bp apart"
+            return Finding(condition=Condition.BIASED, detail=f"{said}, limit {limit_bp} bp")
+    return None
+
+
+def _room(one: QuoteItem, other: QuoteItem | None) -> tuple[int, int]:
+    if other is None:
+        return 0, 1
+    room = max(one.bid_ticks, other.bid_ticks) - min(one.ask_ticks, other.ask_ticks)
+    return max(0, room), max(1, min(one.ask_ticks, other.ask_ticks))
+
+
+def _closes(one: BarItem, other: Series) -> tuple[int, int]:
+    bar = other.by_day.get(one.event_us // DAY_US)
+    if bar is None:
+        return 0, 1
+    return abs(one.close_ticks - bar.close_ticks), min(one.close_ticks, bar.close_ticks)
