@@ -12,6 +12,7 @@ class Kind(StrEnum):
     MODEL_LOADED = "model_loaded"
     ENGINE_EVENT = "engine_event"
     INSTRUMENT_LISTED = "instrument_listed"
+    RECEIPT_KEY = "receipt_key"
     AGENT_SCOPED = "agent_scoped"
     INTENT_RECEIVED = "intent_received"
     SNAPSHOT_TAKEN = "snapshot_taken"

@@ -59,6 +59,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "listed:<digest of the payload>",
     ),
     _spec(
+        Kind.RECEIPT_KEY,
+        _C,
+        "algorithm public run_id",
+        "receipt_key:<public>",
+    ),
+    _spec(
         Kind.AGENT_SCOPED,
         _C,
         "key account scope scope_digest",

@@ -8,6 +8,7 @@ Not here: transport, HTML, the walk's own order.
     scope       an agent's intent held against the scope of its key
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     answers     answers to an agent, made from the decision's records
+    receipts    signatures over answers
     feeding     what feeds deliver: judged, a change of condition on record
     reads       records of who looked at what
     persons/    what operators, approvers and officers may ask

@@ -59,6 +59,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
             cl_ord_id=None,
             record_seq=records[-1].seq,
             record_leaf=records[-1].leaf.hex(),
+            as_of_seq=records[-1].seq,
             receipt=f"countersign receipt {decision_id}",
         )
     judged = VerdictGiven.of(verdicts[-1]).verdict_document
@@ -73,6 +74,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         cl_ord_id=OrderSending.of(sending[0]).cl_ord_id if sending else None,
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
+        as_of_seq=records[-1].seq,
         receipt=f"countersign receipt {decision_id}",
     )
 

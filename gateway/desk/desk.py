@@ -18,6 +18,7 @@ from gateway.desk.feeding import Feeding
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
+from gateway.desk.receipts import Receipts
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.scope import Scopes
 from gateway.desk.strategies import AGENT_WISH, wish, wished
@@ -59,6 +60,7 @@ class DeskParts:
         parts: returns each part's state: "ready", or what is wrong.
         witnessed: returns how far the witnesses are; None without witnesses.
         feeding: takes what feeds post; None where the market is played.
+        receipts: signs answers; None gives answers without a receipt.
     """
 
     tags: Tags
@@ -77,6 +79,7 @@ class DeskParts:
     telemetry: Telemetry
     witnessed: Callable[[], dict[str, Any] | None] = lambda: None
     feeding: Feeding | None = None
+    receipts: Receipts | None = None
 
 
 @dataclass(slots=True)
@@ -96,6 +99,16 @@ class Desk:
         self.scopes = Scopes(
             own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
         )
+
+    def begin(self) -> None:
+        """Open the accounts of scoped keys, and put the key of receipts on record.
+
+        Raises:
+            AuditError: the ledger does not answer.
+        """
+        self.scopes.open_accounts()
+        if self.own.receipts is not None:
+            self.own.receipts.announce()
 
     @property
     def kill_switch(self) -> KillSwitch:
@@ -152,9 +165,13 @@ class Desk:
                 case = replace(case, opened_seq=opened.seq)
             else:
                 self._same_request(decision_id, request)
-                return intent_response(self.own.reader, decision_id)
+                return self._answer(decision_id)
         self.make(case)
-        return intent_response(self.own.reader, decision_id)
+        return self._answer(decision_id)
+
+    def _answer(self, decision_id: str) -> IntentResponse:
+        answer, receipts = intent_response(self.own.reader, decision_id), self.own.receipts
+        return answer if receipts is None else receipts.signed(answer)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
         """Return every record of a decision, after the read is on record.

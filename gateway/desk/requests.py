@@ -128,6 +128,18 @@ class ApprovalQuestion(RequestModel):
     band: dict[str, int | str]
 
 
+class SignedReceipt(RequestModel):
+    """The gateway's signature over an answer: `countersign verify-receipt` checks it."""
+
+    form: str
+    log: Annotated[str, Field(description="the log's origin")]
+    key: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key of the run, hex")
+    ]
+    key_seq: Annotated[int, Field(ge=0, description="record that has the key: receipt_key")]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+
 class IntentResponse(RequestModel):
     """The verdict on an intent, and the fate of its order."""
 
@@ -152,7 +164,17 @@ class IntentResponse(RequestModel):
     cl_ord_id: str | None
     record_seq: int | None
     record_leaf: str | None
+    as_of_seq: Annotated[
+        int | None,
+        Field(
+            description="newest record of the decision that the answer tells of; give it to"
+            " GET /v1/events as Last-Event-ID to follow what happens next"
+        ),
+    ] = None
     receipt: str
+    signed: Annotated[
+        SignedReceipt | None, Field(description="signature over all other fields of the answer")
+    ] = None
 
 
 class ApprovalRequest(RequestModel):

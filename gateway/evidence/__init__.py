@@ -11,5 +11,6 @@ Not here: appending to the walk's streams, formats.
     explanation   `show`: everything about a decision, as one JSON document
     bundle        `export`: one decision as a bundle that proves itself
     proof         `receipt` and `prove`: evidence in one small file
+    receipts      `verify-receipt`: an answer against its signature and the ledger
     publication/  the log for outsiders: checkpoint, tiles, mirror, witness policy
 """

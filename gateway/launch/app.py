@@ -24,6 +24,7 @@ from fix.session.link import SessionState
 from gateway import clock
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.persons.kill import KillSwitch
+from gateway.desk.receipts import Receipts
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
@@ -310,6 +311,7 @@ class _Starter:
                 parts=lambda: self._parts(ledger, engine, fix, section),
                 telemetry=self._telemetry,
                 witnessed=self._publishing.document,
+                receipts=Receipts(ledger, plan.origin, plan.tags.run_id),
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
             )
         )

@@ -1,4 +1,4 @@
-"""receipt and prove: single proofs as small files that anyone can check offline."""
+"""receipt, prove and verify-receipt: single proofs as small files, and their check."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command()(receipt)
     app.command()(prove)
+    app.command()(verify_receipt)
 
 
 def receipt(
@@ -61,3 +62,22 @@ def prove(
     question = Question(seq=seq, from_size=from_size, stream=stream, first=first, last=last)
     with place_of(state) as place:
         raise typer.Exit(answer(place, question, out))
+
+
+def verify_receipt(
+    file: Annotated[Path, typer.Argument(help="the answer to POST /v1/intents, as it was saved")],
+    state: StateOption = None,
+) -> None:
+    """Check the receipt in an agent's saved answer: signature, key on record, decision on record.
+
+    Exit codes: 0 it holds, 1 something was altered, 2 this ledger lacks a record that it names, 3
+    not checkable.
+
+    Example: countersign verify-receipt answer.json
+    """
+    from gateway.evidence.receipts import check_file
+
+    with place_of(state) as place:
+        code, text = check_file(place.reader, place.reader.head().origin, file)
+        typer.echo(text)
+        raise typer.Exit(code)

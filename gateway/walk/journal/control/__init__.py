@@ -5,6 +5,7 @@ Not here: an order's own records.
     difference  differences between book and broker, and their resolution
     kill        a kill: press, cancels, outcome, release
     access      reads, and refused callers
+    receipt     the key that signs receipts
     scope       scopes of agents' keys
     own_keys    idempotency keys that a disavowed row holds
 """

@@ -10,6 +10,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway import clock
+from gateway.evidence.receipts import GOOD, check_file
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.plan import Plan
@@ -67,6 +68,9 @@ def test_an_intent_passes_on_fresh_quotes_and_is_refused_on_stale_ones(tmp_path:
         assert post(app, "feed", "/v1/market/bars", lines)[1]["taken"] == 60
 
         answer = approved(app)
+        saved = tmp_path / "answer.json"
+        saved.write_text(json.dumps(answer))
+        assert check_file(app.reader, app.plan.origin, saved)[0] == GOOD
         wait_for(lambda: _ended(app, answer["decision_id"]), 10.0, part="fill")
         book = app.desk.own.section.book(f"{app.plan.tags.account}.agent")
         assert book.lots("SPXN") == 50
