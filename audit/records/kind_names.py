@@ -26,6 +26,7 @@ class Kind(StrEnum):
     PLACEBO_JUDGED = "placebo_judged"
     VERDICT_GIVEN = "verdict_given"
     APPROVAL_REQUESTED = "approval_requested"
+    APPROVAL_RESUMED = "approval_resumed"
     APPROVAL_GIVEN = "approval_given"
     APPROVAL_REFUSED = "approval_refused"
     RESERVATION_RELEASED = "reservation_released"

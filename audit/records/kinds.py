@@ -157,6 +157,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "approval_requested:<verdict seq>",
     ),
     _spec(
+        Kind.APPROVAL_RESUMED,
+        _D,
+        "account decision_id verdict_seq expires_us resumed_by",
+        "approval_resumed:<run id>",
+    ),
+    _spec(
         Kind.APPROVAL_GIVEN,
         _D,
         "account decision_id approver verdict_seq? intent_digest? reason? band? expires_us? "

@@ -15,6 +15,7 @@ from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.answers import intent_response, told
 from gateway.desk.feeding import Feeding
+from gateway.desk.holds import case_of, waiting_until_us
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
@@ -25,6 +26,7 @@ from gateway.desk.strategies import AGENT_WISH, wish, wished
 from gateway.errors import (
     ApprovalRefusedError,
     BusyError,
+    NotReadyError,
     RequestError,
     UnknownDecisionError,
     UnknownInstrumentError,
@@ -33,6 +35,7 @@ from gateway.feeds.items import said_unknown
 from gateway.feeds.market import Market
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.spans import Telemetry
+from gateway.walk import deadlines
 from gateway.walk.approval import agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch
@@ -42,6 +45,7 @@ from gateway.walk.ports import Case, Tags, Tools
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
+from inference.errors import EngineError
 from risk.approved import ApprovedOrder, approve
 from risk.errors import ApprovalError
 from risk.sizing import Sizing
@@ -218,6 +222,8 @@ class Desk:
             )
             if standing is None or case is None or standing.verdict is None:
                 raise ApprovalRefusedError(problem="nothing waits for approval here")
+            if answer.approve:
+                self._renewable(case)
             del self._cases[decision_id]
             if not answer.approve:
                 records = self.own.tools.ledger.append(
@@ -251,6 +257,40 @@ class Desk:
             {"reason": reason} if reason else {}
         )
 
+    def resume_hold(self, standing: Standing) -> bool:
+        """Take over a hold of an earlier run, with its remaining life; return whether it goes on.
+
+        A crash after the record leaves a hold that the next start takes over in the same way.
+        """
+        own = self.own
+        with self._answers:
+            stream = f"decision/{standing.decision_id}"
+            records = tuple(own.reader.records(stream=stream))
+            now, ends_us = own.section.now(), waiting_until_us(records)
+            if standing.verdict is None or not records[-1].recorded_at_us <= now.wall_us < ends_us:
+                return False  # over, or the clock went back and nobody knows how much is left
+            case = case_of(
+                standing,
+                records,
+                own.reader,
+                own.section.policy,
+                own.instruments,
+                own.market.tick,
+            )
+            if case is None:
+                return False
+            (resumed,) = own.tools.ledger.append(
+                journal_verdicts.approval_resumed(
+                    case, standing.verdict, run_id=own.tags.run_id, expires_us=ends_us
+                ),
+                lane=Lane.URGENT,
+            )
+            own.orders.catch_up((resumed,))
+            name = deadlines.hold_of(standing.decision_id)
+            own.section.deadlines.keep(name, now.after(ends_us - now.wall_us))
+            self._cases[standing.decision_id] = case
+        return True
+
     def expire_holds(self, now_us: int | None = None) -> int:
         """End the holds that nobody answered in time; return how many.
 
@@ -270,6 +310,19 @@ class Desk:
                     market_time_us=self.own.market.now_us(),
                 )
         return len(late)
+
+    def _renewable(self, case: Case) -> None:
+        """Refuse a yes that could not be renewed now; the hold goes on waiting.
+
+        Raises:
+            NotReadyError: the engine is not ready.
+            RequestError: the instrument has no quote.
+        """
+        try:
+            self.own.tools.engine.describe()
+        except EngineError as error:
+            raise NotReadyError(part="engine", state=f"{error}; the hold still waits") from None
+        case.tick()
 
     def approved_order(self, standing: Standing) -> ApprovedOrder:
         """Return the order of an approved standing, ready to send.

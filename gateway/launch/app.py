@@ -354,7 +354,12 @@ class _Starter:
         self._settler.drain()
         mark_unknown(ledger, self._orders, market_time_us=now_us)
         ended = close_abandoned(
-            ledger, self._orders, self._desk_made.own.section.differences, market_time_us=now_us
+            ledger,
+            self._orders,
+            self._desk_made.own.section.differences,
+            market_time_us=now_us,
+            # a played market begins anew, and its holds end
+            keep=self._desk_made.resume_hold if self._plan.fed else lambda _: False,
         )
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")

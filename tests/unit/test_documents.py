@@ -58,7 +58,7 @@ def test_every_decision_is_in_the_index() -> None:
     folder = DOCS / "decisions"
     index = (folder / "README.md").read_text()
     listed = re.findall(r"^- \[(\d{3})\]\((\1-[\w-]+\.md)\): (.+)$", index, re.MULTILINE)
-    assert [file for _, file, _ in listed] == sorted(f.name for f in folder.glob("[0-9]*.md"))
+    assert sorted(file for _, file, _ in listed) == sorted(f.name for f in folder.glob("[0-9]*.md"))
     for number, file, title in listed:
         first = (folder / file).read_text().partition("\n")[0]
         assert first == f"# {number}: {title}"

@@ -31,7 +31,7 @@ session_event fix_inbound fix_anomaly book_difference difference_resolved kill_p
 kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
 key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
-feed_condition agent_scoped receipt_key
+feed_condition agent_scoped receipt_key approval_resumed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

@@ -243,7 +243,7 @@ def _check_model(past: Past, digest: str) -> None:
     """Refuse the forecast of a model that the run did not load."""
     records = past.reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
     models = map(ModelLoaded.of, records)
-    loaded = {one.manifest for one in models if one.run_id == past.run.run_id}
+    loaded = {one.manifest for one in models if one.run_id in past.run_ids}
     if loaded and digest not in loaded:
         raise ReplayDiffersError(
             step="forecast_made", detail="its model was not loaded in this run"

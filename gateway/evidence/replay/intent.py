@@ -209,6 +209,28 @@ def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str
     return journal_verdicts.asked_until(past.policy, intent, verdict, ends_us)
 
 
+def approval_resumed(past: Past, record: Record) -> str:
+    """Compare whose hold a later run keeps, until the same end and on the same terms."""
+    case, _ = past.opened(record)
+    said = journal_verdicts.ApprovalResumed.of(record)
+    asked = past.last(Kind.APPROVAL_REQUESTED, before=record)
+    same(
+        "approval_resumed",
+        "payload.expires_us",
+        journal_verdicts.ApprovalRequested.of(asked).expires_us,
+        said.expires_us,
+    )
+    past.resumed_by(said.resumed_by, before=record)
+    draft = journal_verdicts.approval_resumed(
+        case,
+        past.last(Kind.VERDICT_GIVEN, before=record),
+        run_id=said.resumed_by,
+        expires_us=said.expires_us,
+    )
+    matches(record, draft)
+    return f"by run {said.resumed_by}"
+
+
 def approval_given(past: Past, record: Record) -> str:
     """Grant again from the policy, the held intent, the approver and the time."""
     said = journal_verdicts.ApprovalGiven.of(record)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
@@ -80,6 +82,7 @@ class Past:
     case: Case | None = None
     prompt: Prompt | None = None
     attempts: list[Attempt] = field(default_factory=list)
+    run_ids: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -101,7 +104,20 @@ class Past:
             run=run,
             policy=policy,
             policy_named=policy_named(policy),
+            run_ids={run.run_id},
         )
+
+    def resumed_by(self, run_id: str, *, before: Record) -> None:
+        """Note that a later run kept the decision.
+
+        Raises:
+            ReplayDiffersError: when there was no such run, or it had other terms.
+        """
+        runs = [RunStarted.of(r) for r in _all(self.reader, Kind.RUN_STARTED, before.seq)]
+        if replace(self.run, run_id=run_id) not in runs:
+            detail = f"run {run_id} is not on record with the terms of {self.run.run_id}"
+            raise ReplayDiffersError(step=before.kind.value, detail=detail)
+        self.run_ids.add(run_id)
 
     @property
     def received(self) -> Record | None:

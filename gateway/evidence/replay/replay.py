@@ -47,6 +47,7 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.INTENT_PROPOSED: replay_intent.intent_proposed,
     Kind.VERDICT_GIVEN: replay_intent.verdict_given,
     Kind.APPROVAL_REQUESTED: replay_intent.approval_requested,
+    Kind.APPROVAL_RESUMED: replay_intent.approval_resumed,
     Kind.APPROVAL_GIVEN: replay_intent.approval_given,
     Kind.APPROVAL_REFUSED: replay_intent.approval_refused,
     Kind.RESERVATION_RELEASED: replay_intent.reservation_released,

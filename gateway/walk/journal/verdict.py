@@ -152,6 +152,27 @@ class ApprovalRequested(Contents, frozen=True, kw_only=True):
     band: dict[str, Any] = field(default_factory=dict)
 
 
+def approval_resumed(case: Case, verdict: Record, *, run_id: str, expires_us: int) -> Draft:
+    """Another run of the gateway keeps a hold that an earlier one began, until the same end."""
+    return draft(
+        case,
+        Kind.APPROVAL_RESUMED,
+        f"approval_resumed:{run_id}",
+        {
+            "decision_id": case.decision_id,
+            "verdict_seq": verdict.seq,
+            "resumed_by": run_id,
+            "expires_us": expires_us,
+        },
+        tagged=True,
+    )
+
+
+class ApprovalResumed(Contents, frozen=True, kw_only=True):
+    resumed_by: str
+    expires_us: int
+
+
 def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) -> dict[str, JSON]:
     """Return what a person who is asked must know: the end, and what a yes would cover."""
     return {

@@ -4,7 +4,7 @@ Nothing is sent because of a row: only the process that approved an order sends 
 
     stage found  what is done
     open         sealed as abandoned: nothing was approved
-    held         reservation freed, sealed: an answer belongs to the market that was shown
+    held         kept if the desk takes it over; otherwise its reservation is freed and it is sealed
     approved     withdrawn, sealed: nobody waits for the order any more
     sending      marked UNKNOWN and asked for at the broker, never sent again
     sent         asked for at the broker
@@ -44,11 +44,21 @@ Note = Callable[[str, str], None]
 
 
 def close_abandoned(
-    ledger: LedgerPort, orders: Orders, differences: Differences, *, market_time_us: int
+    ledger: LedgerPort,
+    orders: Orders,
+    differences: Differences,
+    *,
+    market_time_us: int,
+    keep: Callable[[Standing], bool] = lambda _: False,
 ) -> int:
-    """End every decision that needs no broker; return how many."""
+    """End every decision that needs no broker; return how many.
+
+    `keep` takes over a held decision and returns whether it goes on.
+    """
     count = 0
     for standing in list(orders.unsealed()):
+        if standing.stage is Stage.HELD and keep(standing):
+            continue
         drafts = _ending(standing, market_time_us)
         drafts = drafts or _ended_by_a_person(standing, differences, market_time_us)
         if drafts:

@@ -1,0 +1,231 @@
+"""A restart loses no hold: it goes on with its remaining life, or ends for a stated reason."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from msgspec import structs
+
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.store.reader import LedgerReader
+from gateway.desk.desk import Desk
+from gateway.errors import ApprovalRefusedError, NotReadyError, ReplayDiffersError, RequestError
+from gateway.evidence.replay.replay import replay
+from gateway.walk.approval import is_over
+from gateway.walk.deadlines import hold_of
+from gateway.walk.projections.outbox import Orders, history_of
+from gateway.walk.projections.standing import Stage
+from gateway.walk.reconciliation.recovery import close_abandoned
+from gateway.walk.section import Section
+from inference.engine.port import EngineDescription
+from inference.errors import EngineDeadError
+from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.row_engine import RowEngine
+from tests.doubles.small_desk import EQUITY_MINOR, RUN
+
+SECOND_US = 1_000_000
+NEXT = "run-2"
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def restarted(desk: MemoryDesk, change: Change = lambda _: None, *, run_id: str = NEXT) -> int:
+    """Put a second process over the same log; return how many decisions its start ended."""
+    old, log = desk.small.desk.own, desk.log
+    (begun,) = [r for r in log.of_kind(Kind.RUN_STARTED) if r.body["run_id"] == RUN]
+    terms = {**begun.body, "run_id": run_id}
+    change(terms)
+    log.append(
+        Draft(
+            stream="control",
+            kind=Kind.RUN_STARTED,
+            payload=terms,
+            actor="gateway",
+            idem_key=f"run_started:{run_id}",
+        )
+    )
+    log.checkpoint_now()
+    orders, reader = Orders(), cast("LedgerReader", log)
+    log.subscribe(orders.follow)
+    orders.begin(history_of(reader))
+    section = Section(
+        ledger=old.tools.ledger,
+        reader=reader,
+        bundle=old.section._bundle,  # noqa: SLF001 - the same policy, signed by the same keys
+        policy_keys=desk.small.keyring.public_keys(),
+        kill=old.word.read,
+        wall_us=desk.wall,
+        send_within_us=10 * SECOND_US,
+    )
+    for account in (RUN, f"{RUN}.agent"):
+        section.open_account(account, EQUITY_MINOR)
+    log.subscribe(section.differences.follow)
+    own = replace(
+        old,
+        tags=replace(old.tags, run_id=run_id),
+        section=section,
+        orders=orders,
+        dispatching=replace(
+            old.dispatching,
+            orders=orders,
+            deadlines=section.deadlines,
+            approve=lambda standing: desk.small.desk.approved_order(standing),  # noqa: PLW0108 - made below
+        ),
+    )
+    desk.small = replace(desk.small, desk=Desk(own=own))
+    return close_abandoned(
+        own.tools.ledger,
+        orders,
+        section.differences,
+        market_time_us=own.market.now_us(),
+        keep=desk.small.desk.resume_hold,
+    )
+
+
+def last(desk: MemoryDesk, decision_id: str) -> Record:
+    return list(desk.log.records(stream=f"decision/{decision_id}"))[-1]
+
+
+def test_a_hold_keeps_its_reservation_and_its_remaining_life(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    reserved = desk.reserved()
+    asked = last(desk, decision_id).body["expires_us"]
+    assert restarted(desk) == 0
+    assert desk.standing(decision_id).stage is Stage.HELD
+    assert desk.reserved() == reserved > 0
+    resumed = last(desk, decision_id)
+    assert resumed.kind is Kind.APPROVAL_RESUMED
+    assert (resumed.body["resumed_by"], resumed.body["expires_us"]) == (NEXT, asked)
+    end = desk.small.desk.own.section.deadlines.end(hold_of(decision_id))
+    assert end is not None
+    assert end.wall_us == asked, "not a new life"
+    desk.wall.ahead_us = asked - desk.wall()
+    assert desk.small.desk.expire_holds() == 1
+    assert desk.outcome(decision_id) == "hold_expired"
+    assert desk.reserved() == 0
+
+
+def test_its_release_renews_the_forecast_and_sends_once_and_replays(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    restarted(desk)
+    restarted(desk, run_id="run-3")
+    assert desk.answer(decision_id) == "approved"
+    kinds = desk.kinds(decision_id)
+    assert kinds.count(Kind.APPROVAL_RESUMED) == 2
+    assert kinds[kinds.index(Kind.APPROVAL_GIVEN) :].count(Kind.FORECAST_REQUESTED) == 1
+    assert len(desk.small.broker.orders) == 1
+    desk.small.answer()
+    lines = replay(cast("LedgerReader", desk.log), TABLE, decision_id).lines
+    assert [one.split()[-1] for one in lines if one.startswith("approval_resumed")] == [
+        NEXT,
+        "run-3",
+    ]
+    with pytest.raises(ApprovalRefusedError, match="nothing waits"):
+        desk.answer(decision_id)
+
+
+def test_a_hold_that_is_over_ends(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    desk.wall.ahead_us = last(desk, decision_id).body["expires_us"] - desk.wall()
+    assert restarted(desk) == 1
+    assert desk.outcome(decision_id) == "hold_expired"
+    assert desk.reserved() == 0
+
+
+def test_a_hold_ends_where_a_clock_went_back_and_nobody_knows_how_much_is_left(
+    desk: MemoryDesk,
+) -> None:
+    decision_id = desk.hold()
+    desk.wall.ahead_us = -3_600 * SECOND_US
+    assert restarted(desk) == 1
+    assert desk.outcome(decision_id) == "hold_expired"
+    assert Kind.APPROVAL_RESUMED not in desk.kinds(decision_id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda terms: terms.update(mode="live"),
+        lambda terms: terms.update(account="other"),
+        lambda terms: terms.update(equity_minor=terms["equity_minor"] + 1),
+        lambda terms: terms["instruments"][0].update(tick_minor=7),
+        lambda terms: terms["order_profile"].update(account="other"),
+    ],
+)
+def test_a_run_on_other_terms_ends_the_hold(desk: MemoryDesk, change: Change) -> None:
+    decision_id = desk.hold()
+
+    def other(terms: dict[str, Any]) -> None:
+        terms.update(deep(terms))
+        change(terms)
+
+    assert restarted(desk, other) == 1
+    assert desk.outcome(decision_id) == "hold_expired"
+    assert Kind.APPROVAL_RESUMED not in desk.kinds(decision_id)
+
+
+def deep(terms: dict[str, Any]) -> dict[str, Any]:
+    """Copy what a change touches, so that the first run's record stays as it is."""
+    return {
+        **terms,
+        "instruments": [dict(one) for one in terms["instruments"]],
+        "order_profile": dict(terms["order_profile"]),
+    }
+
+
+def test_an_agreement_that_a_crash_cut_off_is_not_asked_for_again(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    desk.log.before = stop_at_forecast
+    with pytest.raises(RuntimeError, match="power"):
+        desk.answer(decision_id)
+    desk.log.before = lambda _: None
+    assert last(desk, decision_id).kind is Kind.APPROVAL_GIVEN
+    assert restarted(desk) == 1
+    assert desk.outcome(decision_id) == "hold_expired"
+
+
+def stop_at_forecast(drafts: tuple[Draft, ...]) -> None:
+    if any(one.kind is Kind.FORECAST_REQUESTED for one in drafts):
+        raise RuntimeError("power")
+
+
+def test_a_yes_before_engine_and_quotes_are_there_costs_nothing(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decision_id = desk.hold()
+    restarted(desk)
+
+    def starting(_: RowEngine) -> EngineDescription:
+        raise EngineDeadError("the engine is starting")
+
+    before = desk.log.size
+    with monkeypatch.context() as patch:
+        patch.setattr(RowEngine, "describe", starting)
+        with pytest.raises(NotReadyError, match="still waits"):
+            desk.answer(decision_id)
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.small.desk.own.market, "_sessions", {})
+        with pytest.raises(RequestError, match="not quoted"):
+            desk.answer(decision_id)
+    assert desk.log.size == before
+    assert not is_over(desk.standing(decision_id), desk.small.desk.own.section, desk.wall())
+    assert desk.answer(decision_id) == "approved"
+
+
+def test_a_replay_refuses_a_hold_kept_by_a_run_that_never_was(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    restarted(desk)
+    resumed = last(desk, decision_id)
+    desk.log.forged = structs.replace(
+        resumed, payload=canonical({**resumed.body, "resumed_by": "run-9"})
+    )
+    with pytest.raises(ReplayDiffersError, match="run-9"):
+        replay(cast("LedgerReader", desk.log), TABLE, decision_id)
