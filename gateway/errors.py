@@ -16,6 +16,8 @@ GatewayError
 ├── RequestError         the caller's request cannot be carried out
 │   ├── UnknownDecisionError
 │   ├── UnknownInstrumentError
+│   ├── UnknownOrderError
+│   ├── NotCancellableError
 │   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
@@ -186,6 +188,18 @@ class UnknownDecisionError(RequestError):
 
 class UnknownInstrumentError(RequestError):
     """No table of this gateway has the instrument."""
+
+
+class UnknownOrderError(RequestError):
+    """The caller has no order of this name; another's is not named."""
+
+    code: ClassVar[str] = "unknown_order"
+
+
+class NotCancellableError(RequestError):
+    """Nothing of the order is left to cancel, or it is not at the broker."""
+
+    code: ClassVar[str] = "not_cancellable"
 
 
 class FeedRefusedError(RequestError):

@@ -236,11 +236,24 @@ _TABLE: tuple[KindSpec, ...] = (
         section=True,
     ),
     _spec(
+        Kind.CANCEL_REQUESTED,
+        _D,
+        "account decision_id orig_cl_ord_id session requested_by role client_key reason",
+        "cancel_requested:<requested by>:<client key>",
+    ),
+    _spec(
         Kind.CANCEL_SENT,
         _S,
         "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
         "result? boot_id? cancelled_us?",
         "cancel:<cl_ord_id>",
+    ),
+    _spec(
+        Kind.CANCEL_ENDED,
+        _D,
+        "account decision_id cl_ord_id orig_cl_ord_id outcome reason order_state? session? "
+        "inbox_offset? ord_status?",
+        "cancel_ended:<cl_ord_id>:<inbox offset> | cancel_not_sent:<cl_ord_id>",
     ),
     _spec(
         Kind.DECISION_SEALED,

@@ -814,6 +814,7 @@ export const KINDS = new Set(`
   key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
   subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
   feed_condition agent_scoped receipt_key
+  cancel_requested cancel_ended
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

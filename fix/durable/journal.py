@@ -43,6 +43,7 @@ class CancelNote:
     Attributes:
         cl_ord_id: of the order; empty for a mass cancel.
         kill_epoch: the kill in force; 0 without one.
+        asked: an agent or a person asked for it; the id names the request.
         at_us: monotonic microseconds in the boot `boot_id`; 0 before the note is made and in older
             journals.
     """
@@ -50,6 +51,7 @@ class CancelNote:
     cancel_id: str
     cl_ord_id: str
     kill_epoch: int
+    asked: bool = False
     at_us: int = 0
     boot_id: str = ""
 
@@ -148,8 +150,7 @@ class Journal:
         """
         with self._lock:
             for note in notes:
-                rest = {"cancel_id": note.cancel_id, "kill_epoch": note.kill_epoch}
-                self._append("cancel", note.cl_ord_id, inbox_offset, rest)
+                self._append("cancel", note.cl_ord_id, inbox_offset, _document(note))
             os.fdatasync(self._descriptor)
 
     def close(self) -> None:
@@ -187,9 +188,8 @@ class Journal:
         for cl_ord_id in self._ended:
             self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
         for note in self._cancels[-CANCELS_KEPT:]:
-            rest = {"cancel_id": note.cancel_id, "kill_epoch": note.kill_epoch}
-            rest |= {"at_us": note.at_us, "boot": note.boot_id}
-            self._append("cancel", note.cl_ord_id, self._offset, rest)
+            rest = {"at_us": note.at_us, "boot": note.boot_id}
+            self._append("cancel", note.cl_ord_id, self._offset, _document(note) | rest)
         os.fsync(self._descriptor)
         fresh.replace(self._path)
 
@@ -211,12 +211,18 @@ def read_cancels(path: Path) -> tuple[CancelNote, ...]:
         return ()  # the child sets it aside
 
 
+def _document(note: CancelNote) -> dict[str, str | int]:
+    asked = {"asked": True} if note.asked else {}
+    return {"cancel_id": note.cancel_id, "kill_epoch": note.kill_epoch, **asked}
+
+
 def _cancels(lines: Iterable["_Line"]) -> tuple[CancelNote, ...]:
     return tuple(
         CancelNote(
             cancel_id=line.cancel_id,
             cl_ord_id=line.cl_ord_id,
             kill_epoch=line.kill_epoch,
+            asked=line.asked,
             at_us=line.at_us,
             boot_id=line.boot_id,
         )
@@ -241,6 +247,7 @@ class _Line:
     fields: Fields
     cancel_id: str = ""
     kill_epoch: int = 0
+    asked: bool = False
     at_us: int = 0
     boot_id: str = ""
 
@@ -267,6 +274,7 @@ def _read(path: Path) -> _Contents:
                 fields=tuple((int(tag), str(value)) for tag, value in document.get("fields", ())),
                 cancel_id=str(document.get("cancel_id", "")),
                 kill_epoch=int(document.get("kill_epoch", 0)),
+                asked=document.get("asked") is True,
                 at_us=int(document.get("at_us", 0)),
                 boot_id=str(document.get("boot", "")),
             )

@@ -34,6 +34,7 @@ class OrderState(StrEnum):
     FILLED = "FILLED"
     DONE_FOR_DAY = "DONE_FOR_DAY"
     PENDING_CANCEL = "PENDING_CANCEL"
+    PENDING_REPLACE = "PENDING_REPLACE"
     CANCELED = "CANCELED"
     REJECTED = "REJECTED"
     EXPIRED = "EXPIRED"
@@ -66,6 +67,7 @@ class OrderEvent(StrEnum):
     TRADED_ALL = "TRADED_ALL"
     DONE_FOR_DAY = "DONE_FOR_DAY"
     PENDING_CANCEL = "PENDING_CANCEL"
+    PENDING_REPLACE = "PENDING_REPLACE"
     CANCELED = "CANCELED"
     REJECTED = "REJECTED"
     EXPIRED = "EXPIRED"
@@ -117,6 +119,7 @@ _REPORTED: dict[OrderEvent, OrderState] = {
     _E.TRADED_ALL: _S.FILLED,
     _E.DONE_FOR_DAY: _S.DONE_FOR_DAY,
     _E.PENDING_CANCEL: _S.PENDING_CANCEL,
+    _E.PENDING_REPLACE: _S.PENDING_REPLACE,
     _E.CANCELED: _S.CANCELED,
     _E.REJECTED: _S.REJECTED,
     _E.EXPIRED: _S.EXPIRED,
@@ -133,9 +136,20 @@ _BROKER_TABLE: dict[OrderState, frozenset[OrderEvent]] = {
     _S.NEW: _WORKING,
     _S.PARTIAL: _WORKING - {_E.ACKNOWLEDGED, _E.REJECTED},
     _S.PENDING_CANCEL: _WORKING - {_E.REJECTED},
+    _S.PENDING_REPLACE: _WORKING - {_E.REJECTED},
     _S.STOPPED: _WORKING,
     _S.SUSPENDED: _WORKING,
-    _S.DONE_FOR_DAY: frozenset({_E.TRADED_PART, _E.ACKNOWLEDGED, _E.CANCELED, _E.EXPIRED}),
+    _S.DONE_FOR_DAY: frozenset(
+        {
+            _E.TRADED_PART,
+            _E.ACKNOWLEDGED,
+            _E.DONE_FOR_DAY,
+            _E.PENDING_CANCEL,
+            _E.PENDING_REPLACE,
+            _E.CANCELED,
+            _E.EXPIRED,
+        }
+    ),
 }
 _OWN_TABLE: dict[tuple[OrderState, OrderEvent], OrderState] = {
     (_S.INTENT, _E.SENDING_COMMITTED): _S.SENDING,
@@ -197,6 +211,7 @@ _BY_STATUS = {
     "9": _E.SUSPENDED,
     "A": _E.PENDING_NEW,
     "C": _E.EXPIRED,
+    "E": _E.PENDING_REPLACE,
 }
 _UNKNOWN_ORDER = "5"
 
@@ -245,6 +260,23 @@ def leaves_nothing(report: ExecutionReport) -> bool:
     if report.undoes or (report.reinstates and report.has_leaves):
         return restated(OrderState.NEW, report).is_terminal
     return event_of(report) in ENDING
+
+
+def is_over_by(ord_status: str) -> bool:
+    """Return whether an OrdStatus (39) says that an order has ended."""
+    return ord_status in _ENDED_BY
+
+
+def after_cancel_reject(state: OrderState, ord_status: str) -> OrderState:
+    """Return the state after a refused cancel or replace (35=9): the reported one.
+
+    Only an order that waits for that answer moves. Its end comes with a report of its own.
+    """
+    if state not in {OrderState.PENDING_CANCEL, OrderState.PENDING_REPLACE}:
+        return state
+    event = _BY_STATUS.get(ord_status)
+    after = state if event is None else _REPORTED[event]
+    return state if after.is_terminal else after
 
 
 _ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED}

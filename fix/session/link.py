@@ -13,6 +13,7 @@ Commands (gateway to child):
 | hand       | cl_ord_id, fields, kill_epoch, send_before_us,| sent, refused            |
 |            | send_until_us (CLOCK_MONOTONIC of this boot)  |                          |
 | pass       | fields (F, q, H or AF)                        | sent, refused            |
+| cancel     | cancel_id, fields (the order's, as sent)      | sent, refused            |
 | reconciled | logon_no                                      | ok, refused              |
 | kill       | kill_epoch                                    | ok: the gate is shut     |
 | sweep      |                                               | ok: sweep events follow  |

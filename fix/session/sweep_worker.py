@@ -1,4 +1,4 @@
-"""Notes in the journal, sends and reports what the sweeper asks for; on the worker's thread.
+"""Notes in the journal, sends and reports cancels; on the worker's thread.
 
 Not here: when and what to sweep (`fix.orders.sweeper`, `fix.orders.sweep`).
 
@@ -17,11 +17,19 @@ from fix.durable.journal import CancelNote, Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.sweep import SweepOutcome
 from fix.orders.sweeper import Sweeper, SweepPhase, View
-from fix.session.guard import Gate
+from fix.session.guard import Gate, Refusal
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.wire.messages import CANCEL, CL_ORD_ID, MASS_CANCEL, MSG_TYPE, ORIG_CL_ORD_ID, Fields
+from fix.wire.messages import (
+    CANCEL,
+    CL_ORD_ID,
+    MASS_CANCEL,
+    MSG_TYPE,
+    ORIG_CL_ORD_ID,
+    Fields,
+    cancel,
+)
 from fix.wire.reports import Inbound, MassCancelReport
 
 _NOTED = frozenset({CANCEL, MASS_CANCEL})
@@ -81,6 +89,23 @@ class Sweeping:
         if isinstance(inbound, MassCancelReport):
             accepted, now_us = inbound.response != _REFUSED, self._parts.monotonic_us()
             self._sweeper.heard(lambda sweep: sweep.mass_answered(now_us, accepted=accepted))
+
+    def cancel(self, order: Fields, cancel_id: str) -> Sent | Refusal:
+        """Send one cancel that somebody asked for; `order` has the order's fields as sent.
+
+        Raises:
+            MessageError: the order lacks a field that a cancel repeats.
+        """
+        parts = self._parts
+        message = cancel(order, cancel_id=cancel_id, transact_time_us=parts.wall_us())
+        if not parts.session.is_logged_on:
+            return Refusal.NOT_LOGGED_ON
+        name = dict(message)[ORIG_CL_ORD_ID]
+        self._note([CancelNote(cancel_id=cancel_id, cl_ord_id=name, kill_epoch=0, asked=True)])
+        # a crash here leaves the note of a cancel that never left; its order goes on
+        result = parts.session.send(message)
+        parts.post({"ev": "sweep", "phase": "cancelling", "sent": int(isinstance(result, Sent))})
+        return result
 
     def step(self) -> bool:
         """Send and report what is due; return whether a sweep has just ended."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fix.dialects.profile import SessionMode
 from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
-from fix.errors import FixError
+from fix.errors import FixError, MessageError
 from fix.orders.hearing import Hearing
 from fix.orders.live import LiveOrder
 from fix.session.guard import Refusal, Ticket
@@ -122,6 +122,8 @@ class SessionWorker:
                 self._hand(frame)
             case "pass":
                 self._pass(frame)
+            case "cancel":
+                self._cancel(frame)
             case "logon":
                 self._logon(frame)
             case "reconciled":
@@ -209,6 +211,15 @@ class SessionWorker:
             self._answer(frame, {"result": "refused", "reason": Refusal.NOT_ALLOWED.value})
             return
         self._answer(frame, _outcome(self._parts.session.send(fields)))
+
+    def _cancel(self, frame: Frame) -> None:
+        """Cancel one order; its request is on record, and its id names that record."""
+        try:
+            result = self._sweeping.cancel(fields_of(frame), text(frame, "cancel_id"))
+        except MessageError as error:
+            self._answer(frame, {"result": "refused", "reason": str(error)})
+            return
+        self._answer(frame, _outcome(result))
 
     def _reconciled(self, frame: Frame) -> None:
         if not self._parts.gate.reconciled(number(frame, "logon_no")):

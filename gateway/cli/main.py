@@ -27,6 +27,7 @@ from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import run as running
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
+from gateway.cli.verbs.trade import orders as ordering
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
@@ -45,6 +46,7 @@ for group in (
     proving,
     publishing,
     stopping,
+    ordering,
     differing,
     keys,
     deciding,

@@ -8,6 +8,7 @@ Not here: transport, HTML, the walk's own order.
     scope       an agent's intent held against the scope of its key
     holds       holds of an earlier run, taken over at a start
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
+    orders      orders as their owners see them, and the cancel of one order
     answers     answers to an agent, made from the decision's records
     receipts    signatures over answers
     feeding     what feeds deliver: judged, a change of condition on record

@@ -17,6 +17,7 @@ from gateway.desk.answers import intent_response, told
 from gateway.desk.feeding import Feeding
 from gateway.desk.holds import case_of, waiting_until_us
 from gateway.desk.intents import decision_id_of, request_document, wish_of
+from gateway.desk.orders import CancelPort, OrderDesk, OrderTools
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.receipts import Receipts
@@ -61,6 +62,7 @@ class DeskParts:
 
     Attributes:
         tags: of the run's own account; agents trade in accounts beside it (`Scopes.tags_of`).
+        cancels: cancels one order at the broker.
         parts: returns each part's state: "ready", or what is wrong.
         witnessed: returns how far the witnesses are; None without witnesses.
         feeding: takes what feeds post; None where the market is played.
@@ -75,6 +77,7 @@ class DeskParts:
     market: Market
     instruments: dict[str, Instrument]
     dispatching: DispatchTools
+    cancels: CancelPort
     kill_switch: KillSwitch
     word: KillWord
     keyring: Keyring
@@ -94,6 +97,7 @@ class Desk:
     _cases: dict[str, Case] = field(default_factory=dict)
     reads: Reads = field(init=False)
     scopes: Scopes = field(init=False)
+    order_desk: OrderDesk = field(init=False)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
@@ -102,6 +106,19 @@ class Desk:
         self.reads = Reads(own.tools.ledger, own.dispatching.wall_us)
         self.scopes = Scopes(
             own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
+        )
+        self.order_desk = OrderDesk(
+            OrderTools(
+                ledger=own.tools.ledger,
+                reader=own.reader,
+                orders=own.orders,
+                cancels=own.cancels,
+                session=own.dispatching.profile.name,
+                minor_digits=own.dispatching.profile.minor_digits,
+                instrument=own.instruments.__getitem__,
+                wall_us=own.dispatching.wall_us,
+                market_now_us=own.market.now_us,
+            )
         )
 
     def begin(self) -> None:

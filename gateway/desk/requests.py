@@ -177,6 +177,83 @@ class IntentResponse(RequestModel):
     ] = None
 
 
+CancelState = Literal["requested", "sent", "confirmed", "rejected", "not_sent", "too_late"]
+"""How far a request to cancel is: on record, handed to the broker, or over."""
+
+
+class CancelRequest(RequestModel):
+    """A request to cancel one order."""
+
+    client_key: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9._-]{1,64}$",
+            description="idempotency key: the same key again returns the same request",
+        ),
+    ]
+    reason: Annotated[Words, Field(description="why; recorded, never read by a rule")] = ""
+
+
+class CancelLine(RequestModel):
+    """One request to cancel an order, and what became of it."""
+
+    cancel_id: Annotated[str, Field(description="ClOrdID of the cancel; names the request's leaf")]
+    requested_by: str
+    requested_us: int
+    reason: str
+    state: Annotated[
+        CancelState,
+        Field(
+            description="requested: on record; sent: it left for the broker; confirmed: the broker"
+            " cancelled the order; rejected: the broker refused, the order goes on; not_sent: it"
+            " did not leave and never will; too_late: the order ended first"
+        ),
+    ]
+    detail: str
+    record_seq: int
+
+
+class OrderLine(RequestModel):
+    """One order as it stands; quantities in lots, `quantity` as it was sent."""
+
+    cl_ord_id: str
+    decision_id: str
+    permalink: Annotated[str, Field(description="the decision's page")]
+    account: str
+    author: str
+    instrument: str
+    side: str
+    quantity: str
+    qty_lots: int
+    limit_price: str
+    time_in_force: str
+    state: Annotated[str, Field(description="state of the order, as `fix.orders.state` names it")]
+    live: Annotated[bool, Field(description="the broker may still trade it")]
+    filled_lots: int
+    leaves_lots: int
+    average_price: str | None
+    broker_order_id: Annotated[str | None, Field(description="the broker's OrderID (37)")]
+    announced_us: int
+    reported_us: Annotated[int | None, Field(description="of the broker's last report")]
+    age_s: Annotated[int | None, Field(description="while it is live")]
+    cancels: tuple[CancelLine, ...]
+
+
+class OrderList(RequestModel):
+    """Orders, newest first."""
+
+    orders: tuple[OrderLine, ...]
+
+
+class CancelResponse(RequestModel):
+    """What became of a request to cancel, and the order as it stands."""
+
+    result: CancelState
+    reason: str | None = None
+    cancel: CancelLine
+    order: OrderLine
+
+
 class ApprovalRequest(RequestModel):
     """A person's answer to a held decision."""
 

@@ -23,6 +23,7 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
 from gateway.desk.desk import Desk, DeskParts
+from gateway.desk.orders import PacedCancels
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.receipts import Receipts
 from gateway.feeds.market import Market
@@ -64,7 +65,11 @@ from gateway.walk.projections.sequence import epoch_of
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.cancels import CancelRecords
-from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
+from gateway.walk.reconciliation.recovery import (
+    close_abandoned,
+    end_unsent_cancels,
+    mark_unknown,
+)
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import SettleTools
@@ -304,6 +309,7 @@ class _Starter:
                 market=self._market,
                 instruments=plan.instruments,
                 dispatching=dispatching,
+                cancels=PacedCancels(fix, profile.pace.cancels_per_s),
                 kill_switch=kill_switch,
                 word=word,
                 keyring=plan.keyring,
@@ -352,6 +358,7 @@ class _Starter:
         )
         self._events.cancels.take()
         self._settler.drain()
+        end_unsent_cancels(ledger, self._orders, self._events.cancels, market_time_us=now_us)
         mark_unknown(ledger, self._orders, market_time_us=now_us)
         ended = close_abandoned(
             ledger,

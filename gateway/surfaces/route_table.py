@@ -43,6 +43,8 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/records/{seq}/{form}"): "record/N",
     ("GET", "/kill"): "nothing is read: the form only",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
+    ("GET", "/v1/orders"): "orders",
+    ("GET", "/v1/orders/{name}"): "order/CLORDID",
     ("GET", "/v1/kill"): "kill",
     ("GET", "/v1/differences"): "differences",
     ("GET", "/log/checkpoint"): "log, once an hour",

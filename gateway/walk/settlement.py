@@ -55,6 +55,12 @@ from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, same_order
+from gateway.walk.reconciliation.cancel_ends import (
+    SaidAt,
+    ends_with,
+    refused_as_message,
+    refused_by_broker,
+)
 from gateway.walk.reconciliation.quarantine import alarms_of
 from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
@@ -242,8 +248,7 @@ def _reported(
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
-    breaches = breaches_of(standing, fill, booked)
-    over = standing.stage in _OVER
+    breaches, over = breaches_of(standing, fill, booked), standing.stage in _OVER
     anomaly = ", ".join(filter(None, (odd, *breaches))) or None
     idem_key = (
         f"status:{received.offset}"
@@ -267,10 +272,11 @@ def _reported(
         resolved_lots=resolved if state.is_terminal else 0,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
-    if not breaches:
-        return (inbound, reported), ended
-    detail = f"booked: {report.last_qty} at {report.last_price}"
-    return (inbound, reported, _anomaly(received, tools, ", ".join(breaches), detail)), ended
+    drafts = (inbound, reported, *ends_with(standing, state, _said_at(received, tools)))
+    if breaches:
+        detail = f"booked: {report.last_qty} at {report.last_price}"
+        drafts = (*drafts, _anomaly(received, tools, ", ".join(breaches), detail))
+    return drafts, ended
 
 
 def _revives(report: ExecutionReport, standing: Standing, known: int, tools: SettleTools) -> bool:
@@ -314,9 +320,11 @@ def _resolved_lots(standing: Standing, tools: SettleTools) -> int:
 
 def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Draft, ...]:
     """Return the drafts of a message that is no execution report."""
-    if isinstance(message, CancelReject):
-        return (_anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
-    return ()
+    if not isinstance(message, CancelReject):
+        return ()
+    standing = tools.orders.by_cancel_id(message.cl_ord_id)
+    ended = standing and refused_by_broker(standing, message, _said_at(received, tools))
+    return (ended or _anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
 
 
 def _refused(
@@ -328,7 +336,9 @@ def _refused(
         NotReadyError: when an order was handed out whose number is not on record yet.
     """
     if message.ref_msg_type not in {NEW_ORDER, ""}:
-        return (inbound, _anomaly(received, tools, "rejected_by_peer", message.text)), None
+        refused = refused_as_message(message, tools.orders.by_cancel_id, _said_at(received, tools))
+        why = refused or _anomaly(received, tools, "rejected_by_peer", message.text)
+        return (inbound, why), None
     named = message.ref_id if isinstance(message, BusinessReject) else ""
     standing = tools.orders.by_cl_ord_id(named)
     if standing is None:
@@ -350,7 +360,13 @@ def _refused(
         offset=received.offset,
         market_time_us=tools.market_now_us(),
     )
-    return (inbound, ended), (standing, OUTCOMES[after])
+    cancels = ends_with(standing, after, _said_at(received, tools))
+    return (inbound, ended, *cancels), (standing, OUTCOMES[after])
+
+
+def _said_at(received: Received, tools: SettleTools) -> SaidAt:
+    now_us = tools.market_now_us()
+    return SaidAt(session=tools.session, offset=received.offset, market_time_us=now_us)
 
 
 def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:

@@ -1,7 +1,7 @@
 """A desk over a real ledger: the walk is real, only the model and the broker stand in.
 
-The engine is `RowEngine`, the broker answers in process by the same published deck of outcomes for
-every seed. Made for the pages: a few sessions of the playback leave records of every sort.
+The engine is `RowEngine`; the broker answers in process by one published deck of outcomes. A few
+sessions of the playback leave records of every sort.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from audit.store.reader import LedgerReader
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import HandResult
-from fix.wire.messages import decimal_text, timestamp
+from fix.wire.messages import Fields, decimal_text, timestamp
 from gateway.clock import monotonic_us, wall_us
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.persons.kill import KillSwitch
@@ -51,8 +51,6 @@ EQUITY_MINOR = 100_000_000
 RUN = "run-pages"
 MSG_TYPE = 35
 DECK = ("fill", "fill", "partial", "fill", "reject", "fill")
-
-
 INSTRUMENTS = {
     p.symbol: Instrument(
         symbol=p.symbol,
@@ -73,9 +71,9 @@ class AnswersAtOnce:
     def __init__(self) -> None:
         """Start with an empty inbox."""
         self.orders: list[tuple[str, dict[int, str]]] = []
-        self._executions = 0
-        self._offset = 0
-        self._answered = 0
+        self.cancelled: list[tuple[str, str]] = []
+        self.cancel_answer = HandResult(outcome="sent", msg_seq_num=9)
+        self._executions = self._offset = self._answered = 0
 
     def hand(
         self,
@@ -94,6 +92,11 @@ class AnswersAtOnce:
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:  # noqa: ARG002 - always at once
         """Confirm a kill."""
         return True
+
+    def cancel_order(self, order: Fields, cancel_id: str) -> HandResult:
+        """Take a cancel."""
+        self.cancelled.append((dict(order)[11], cancel_id))
+        return self.cancel_answer
 
     def answers(self) -> list[Received]:
         """Return the reports for every order not yet answered."""
@@ -118,8 +121,7 @@ class AnswersAtOnce:
         rejected = done == 0
         status = "8" if rejected else "2" if done == quantity else "1"
         fields = [
-            (49, "EMSSIM"),
-            (56, "COUNTERSIGN"),
+            *((49, "EMSSIM"), (56, "COUNTERSIGN")),
             (34, str(self._executions + 1)),
             (52, timestamp(wall_us())),
             (37, f"SIM{len(self.orders):06d}"),
@@ -282,6 +284,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
                 wall_us=wall,
                 market_now_us=market.now_us,
             ),
+            cancels=broker,
             kill_switch=KillSwitch(
                 word=word,
                 child=broker,

@@ -32,6 +32,7 @@ kill_outcome kill_released operator_note read_recorded access_refused key_rotate
 key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 feed_condition agent_scoped receipt_key approval_resumed
+cancel_requested cancel_ended
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

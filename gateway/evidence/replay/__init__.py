@@ -10,4 +10,5 @@ Not here: a live part, a clock.
     engine    the sampling again, bit for bit
     intent    quote, sizing, intent, placebo, verdict, answers
     order     announcement, message, reports, seal
+    cancel    a cancel that somebody asked for: the request, how it ended
 """

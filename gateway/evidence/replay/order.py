@@ -24,7 +24,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.approval import ENDED_BY
 from gateway.walk.journal import order as journal
-from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.contents import Ending, SaidWhere
 from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import order_ended_by
@@ -119,17 +119,18 @@ def order_withdrawn(past: Past, record: Record) -> str:
 
 def order_reported(past: Past, record: Record) -> str:
     """Settle the raw message again and compare what it meant."""
-    return _again(past, record)
+    return settled_again(past, record)
 
 
-def _again(past: Past, record: Record) -> str:
+def settled_again(past: Past, record: Record) -> str:
+    """Settle a record's message again and compare what it meant."""
     told = journal.SettledMessage.of(record)
     inbound = _inbound(past, record, told)
     message = FixInbound.of(inbound)
     raw = message.raw
     if len(raw) >= RAW_MAX:  # the record has the beginning, a blob the whole
         raw = (past.reader.blob(message.digest) or raw.encode("latin-1")).decode("latin-1")
-    before = [r for r in past.records if r.seq < record.seq]
+    before = [r for r in past.records if r.seq < record.seq and not _with(r, told)]
     differs: ReplayDiffersError | None = None
     for known, differences in product(_known(before), _resolutions(past, record)):
         try:
@@ -147,7 +148,7 @@ def order_ended(past: Past, record: Record) -> str:
     """Settle the refusal again and compare; or find the person's resolution."""
     ended = journal.OrderEnded.of(record)
     if ended.resolves_seq is None:
-        return _again(past, record)
+        return settled_again(past, record)
     resolved = past.reader.by_key("control", f"resolved:{ended.resolves_seq}")
     if resolved is None or resolved.kind is not Kind.DIFFERENCE_RESOLVED:
         raise ReplayDiffersError(step="order_ended", detail="nobody resolved that difference")
@@ -252,9 +253,17 @@ def _settled(
         settle(Received(offset=again.inbox_offset, raw=raw), tools)
     except _Settled as settled:
         found = {draft.kind: draft for draft in settled.drafts}
+        found |= {d.kind: d for d in settled.drafts if d.idem_key == record.idem_key}
         if {record.kind, Kind.FIX_INBOUND} <= set(found):
             return found[record.kind], found[Kind.FIX_INBOUND]
     raise ReplayDiffersError(step=record.kind.value, detail="its message reports nothing")
+
+
+def _with(record: Record, told: journal.SettledMessage) -> bool:
+    """Return whether a record before was made of the same message."""
+    if record.kind not in {Kind.ORDER_REPORTED, Kind.ORDER_ENDED, Kind.CANCEL_ENDED}:
+        return False
+    return SaidWhere.of(record) == SaidWhere(session=told.session, inbox_offset=told.inbox_offset)
 
 
 def _epoch(known: Sequence[Record]) -> int:

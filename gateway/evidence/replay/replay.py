@@ -21,6 +21,7 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
+from gateway.evidence.replay import cancel as replay_cancels
 from gateway.evidence.replay import forecast as replay_forecast
 from gateway.evidence.replay import intent as replay_intent
 from gateway.evidence.replay import order as replay_orders
@@ -58,6 +59,8 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.ORDER_WITHDRAWN: replay_orders.order_withdrawn,
     Kind.ORDER_REPORTED: replay_orders.order_reported,
     Kind.ORDER_ENDED: replay_orders.order_ended,
+    Kind.CANCEL_REQUESTED: replay_cancels.cancel_requested,
+    Kind.CANCEL_ENDED: replay_cancels.cancel_ended,
     Kind.DECISION_SEALED: replay_orders.decision_sealed,
 }
 """How each kind of a decision's stream is recomputed, in walk order."""

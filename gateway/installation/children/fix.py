@@ -157,6 +157,11 @@ class FixChild:
         """Send an OrderCancelRequest (F) or OrderMassCancelRequest (q); also while killed."""
         return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
 
+    def cancel_order(self, order: Fields, cancel_id: str) -> HandResult:
+        """Cancel the order with these fields, noted in the child's journal; also while killed."""
+        fields: Frame = {"fields": [list(pair) for pair in order]}
+        return self._result({"op": "cancel", "cancel_id": cancel_id, **fields})
+
     def status_request(self, fields: Fields) -> HandResult:
         """Send an OrderStatusRequest (H) or OrderMassStatusRequest (AF)."""
         return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})

@@ -25,6 +25,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
     "read": frozenset({Role.AGENT, Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "watch": frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
+    "cancel": frozenset({Role.AGENT, Role.OPERATOR}),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
     "hold": frozenset({Role.OPERATOR, Role.APPROVER}),

@@ -5,5 +5,6 @@ Not here: options and help.
     differences  list and resolve differences, through the running gateway
     instruments  check and show a table of instruments
     policies     a policy's draft for a table of instruments
+    orders       list orders and cancel one, through the running gateway
     kill         kill and release, with or without a running gateway
 """

@@ -5,6 +5,7 @@ Not here: HTML, request models.
     app          the application and the table from error code to HTTP status
     bodies       strict JSON bodies: no key twice
     intents      POST /v1/intents
+    orders       GET /v1/orders, GET /v1/orders/{name}, POST /v1/orders/{name}/cancel
     market       POST /v1/market/quotes, /v1/market/bars
     decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
     privacy      POST /v1/privacy/erase, hold, release-hold, disclose

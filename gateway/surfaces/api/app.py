@@ -12,7 +12,7 @@ from gateway.desk.desk import Desk
 from gateway.errors import GatewayError, OutOfScopeError
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
-from gateway.surfaces.api import decisions, health, intents, log, market, privacy
+from gateway.surfaces.api import decisions, health, intents, log, market, orders, privacy
 from gateway.surfaces.api.control import differences, kill
 from gateway.surfaces.limits import BodyLimit
 
@@ -24,6 +24,8 @@ STATUS: Final = {
     "unknown_decision": 404,
     "out_of_scope": 403,
     "over_budget": 429,
+    "unknown_order": 404,
+    "not_cancellable": 409,
     "feed_refused": 409,
     "approval_refused": 409,
     "release_refused": 403,
@@ -51,7 +53,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.keyring = keyring
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    for module in (intents, market, decisions, kill, differences, privacy, log, health):
+    for module in (intents, orders, market, decisions, kill, differences, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

@@ -7,6 +7,7 @@ apart by field names. Not here: when a record is appended.
     decision    request, quote, intent, placebo and seal of a decision
     forecast    snapshot, sampling request, captured rounds and forecast
     order       an order: announced, handed out, reported, ended
+    cancel      a cancel that somebody asked for: the request, how it ended
     verdict     the verdict, and a person's answer to a held one
     session     a FIX session: inbound messages, anomalies, sequence resets
     run         a run: opening, model, marks, end; readers of the log's upkeep

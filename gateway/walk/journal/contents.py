@@ -50,6 +50,13 @@ class Ending(Contents, frozen=True, kw_only=True):
     order_state: str | None = None
 
 
+class SaidWhere(Contents, frozen=True, kw_only=True):
+    """Which message of the broker a record was made of; nothing if it was made of none."""
+
+    session: str = ""
+    inbox_offset: int = -1
+
+
 class Fill(Contents, frozen=True, kw_only=True):
     """A trade in whole lots and ticks; `unit_minor` is the worth of one lot at one tick."""
 

@@ -17,11 +17,19 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from fix.wire.identity import cl_ord_id
 from gateway.errors import NotReadyError
+from gateway.walk.journal.cancel import CancelEnded, CancelRequested
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.standing import BookedTrade, Stage, Standing
+from gateway.walk.projections.standing import (
+    AskedCancel,
+    BookedTrade,
+    CancelOutcome,
+    Stage,
+    Standing,
+)
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
@@ -50,6 +58,7 @@ class _Standings:
     def __init__(self) -> None:
         self.by_decision: dict[str, Standing] = {}
         self.by_cl_ord_id: dict[str, str] = {}
+        self.by_cancel_id: dict[str, str] = {}
         # (session, trade date, ExecID) -> the report as it was booked
         self.reports: dict[tuple[str, str, str], dict[str, str]] = {}
         # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
@@ -69,6 +78,8 @@ class _Standings:
         self.by_decision[decision_id] = after
         if after.cl_ord_id:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
+        if record.kind is Kind.CANCEL_REQUESTED:
+            self.by_cancel_id[after.cancels[-1].cancel_id] = decision_id
         if record.kind is Kind.ORDER_SENT:
             sent = OrderSent.of(record)
             self.by_msg_seq_num[sent.session_epoch, sent.msg_seq_num] = after.cl_ord_id
@@ -212,6 +223,12 @@ class Orders:
         decision_id = fold.by_cl_ord_id.get(cl_ord_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
+    def by_cancel_id(self, cancel_id: str) -> Standing | None:
+        """Return the standing of the order that a requested cancel is for, or None."""
+        fold = self._sure()
+        decision_id = fold.by_cancel_id.get(cancel_id)
+        return None if decision_id is None else fold.by_decision[decision_id]
+
     def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:
         """Return the standing of the order that left under a MsgSeqNum (34), or None."""
         return self.by_cl_ord_id(self._sure().by_msg_seq_num.get((epoch, number), ""))
@@ -235,9 +252,11 @@ class Orders:
 
     def live(self) -> tuple[Standing, ...]:
         """Return the orders that may be working at the broker; a kill asks at any time."""
-        return tuple(
-            s for s in _all(self._fold) if s.stage in {Stage.SENDING, Stage.SENT, Stage.UNKNOWN}
-        )
+        return tuple(s for s in _all(self._fold) if s.is_live)
+
+    def placed(self) -> tuple[Standing, ...]:
+        """Return every order that was announced, oldest first."""
+        return tuple(s for s in _all(self._sure()) if s.cl_ord_id)
 
     def traded(self) -> tuple[Standing, ...]:
         """Return the orders with trades."""
@@ -301,7 +320,7 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
         case Kind.DECISION_SEALED:
             return replace(standing, stage=Stage.SEALED, sealed=True, seals=standing.seals + 1)
         case _:
-            return standing
+            return _cancelling(standing, record)
 
 
 def _reported(standing: Standing, record: Record) -> Standing:
@@ -314,10 +333,39 @@ def _reported(standing: Standing, record: Record) -> Standing:
         stage=stage,
         order_state=report.order_state,
         filled_lots=standing.filled_lots + report.last_lots,
+        broker_id=report.report.get("order_id") or standing.broker_id,
+        said_us=record.recorded_at_us,
         report_status=report.ord_status,
         sealed=standing.sealed and not report.reopens,
         trades=_trades(standing.trades, report, record.seq),
     )
+
+
+def _cancelling(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a request to cancel, or after its end; the first end counts."""
+    if record.kind is Kind.CANCEL_REQUESTED:
+        asked = CancelRequested.of(record)
+        cancel = AskedCancel(
+            seq=record.seq,
+            asked_us=record.recorded_at_us,
+            cancel_id=cl_ord_id(record.leaf),
+            requested_by=asked.requested_by,
+            client_key=asked.client_key,
+            reason=asked.reason,
+        )
+        return replace(standing, cancels=(*standing.cancels, cancel))
+    if record.kind is not Kind.CANCEL_ENDED:
+        return standing
+    ended = CancelEnded.of(record)
+    cancels = tuple(
+        replace(one, outcome=ended.outcome, detail=ended.reason)
+        if one.cancel_id == ended.cl_ord_id and not one.outcome
+        else one
+        for one in standing.cancels
+    )
+    refused = ended.outcome == CancelOutcome.REJECTED and standing.is_live
+    state = ended.order_state if refused else standing.order_state
+    return replace(standing, cancels=cancels, order_state=state)
 
 
 def _trades(

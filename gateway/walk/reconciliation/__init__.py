@@ -7,6 +7,7 @@ Not here: how a person resolves a difference.
     quarantine  differences shown by one message, as it is settled
     book_check  the whole book compared with the broker's own messages
     cancels     cancels of the FIX child, recorded
+    cancel_ends how a cancel that somebody asked for ends
     asking      status requests for orders without a report
     recovery    what a start does about open decisions
 """

@@ -1,4 +1,4 @@
-"""Status requests for orders without a report.
+"""Status requests for orders without a report, or whose cancel was refused as too late.
 
 Rules:
 - The pause between two questions about an order doubles, up to a minute: a silent broker is not
@@ -81,7 +81,8 @@ class Chaser:
 
     def ask(self, now_us: int) -> int:
         """Send the status requests that are due at a monotonic time; return how many."""
-        silent = [s for s in self._orders.live() if s.report_status is None and s.sending]
+        live = self._orders.live()
+        silent = [s for s in live if (s.report_status is None or s.is_doubted) and s.sending]
         self._next = {
             s.decision_id: self._next.get(s.decision_id, (now_us + FIRST_US, 2 * FIRST_US))
             for s in silent

@@ -54,6 +54,11 @@ class CancelRecords:
                 known.update(note.cancel_id for note in some)
             return len(lacking)
 
+    def __contains__(self, cancel_id: object) -> bool:
+        """Return whether a cancel is on record; all that were noted are, after `take`."""
+        with self._lock:
+            return cancel_id in (self._recorded or ())
+
     def _on_record(self) -> set[str]:
         stream = f"session/{self._session}"
         found = self._reader.records(stream=stream, kinds=(Kind.CANCEL_SENT,))

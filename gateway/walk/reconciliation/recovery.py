@@ -10,11 +10,13 @@ Nothing is sent because of a row: only the process that approved an order sends 
     sent         asked for at the broker
     closed       sealed with the state in which the broker ended it
 
+A request to cancel that the FIX child never noted is ended as not sent.
+
 An order that the broker ended, and whose missing trades persons resolved, is ended and sealed.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
@@ -27,6 +29,7 @@ from fix.wire.reports import parse_inbound
 from gateway import clock
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal import verdict as journal_verdicts
+from gateway.walk.journal.cancel import cancel_not_sent
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.ports import LedgerPort, ReconcilePort
 from gateway.walk.projections.differences import Differences
@@ -80,6 +83,21 @@ def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> 
             )
         )
     return len(lost)
+
+
+def end_unsent_cancels(
+    ledger: LedgerPort, orders: Orders, noted: Container[str], *, market_time_us: int
+) -> int:
+    """End every request to cancel whose message the FIX child never noted; return how many."""
+    unsent = [
+        cancel_not_sent(standing, asked, RESTART, market_time_us=market_time_us)
+        for standing in orders.placed()
+        for asked in standing.open_cancels
+        if standing.is_live and asked.cancel_id not in noted
+    ]
+    for draft in unsent:
+        orders.catch_up(ledger.append(draft, lane=Lane.URGENT))
+    return len(unsent)
 
 
 def reconcile(

@@ -3,5 +3,6 @@
 Not here: set-up, evidence.
 
     kill         kill, kill-report and release
+    orders       orders and cancel
     differences  differences and resolve
 """

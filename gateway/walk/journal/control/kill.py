@@ -108,7 +108,7 @@ def cancel_sent(note: CancelNote, session: str) -> Draft:
         "cl_ord_id": note.cancel_id,
         "orig_cl_ord_id": note.cl_ord_id,
         "session": session,
-        "reason": f"kill {note.kill_epoch}" if note.kill_epoch else "sweep",
+        "reason": "asked for" if note.asked else _why(note.kill_epoch),
     }
     if note.kill_epoch:
         payload |= {"kill_epoch": note.kill_epoch}
@@ -121,6 +121,10 @@ def cancel_sent(note: CancelNote, session: str) -> Draft:
         actor="fix",
         idem_key=f"cancel:{note.cancel_id}",
     )
+
+
+def _why(kill_epoch: int) -> str:
+    return f"kill {kill_epoch}" if kill_epoch else "sweep"
 
 
 class KillEpoch(Contents, frozen=True, kw_only=True):

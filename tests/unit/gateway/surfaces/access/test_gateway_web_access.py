@@ -85,6 +85,7 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "submit": {"agent", "operator"},
         "read": {"agent", "operator", "approver", "auditor"},
         "watch": {"operator", "approver", "auditor"},
+        "cancel": {"agent", "operator"},
         "approve": {"approver"},
         "kill": {"operator", "approver"},
         "hold": {"operator", "approver"},

@@ -1,0 +1,67 @@
+"""List orders and cancel one, through the running gateway."""
+
+import json
+import secrets
+import sys
+from typing import Any, Final
+from urllib.parse import quote
+
+from gateway.desk.requests import CancelRequest
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.local_client import get, post
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+
+WITHIN_S: Final = 10.0
+_SAID: Final = {
+    "requested": "is on record; whether it left is not known yet",
+    "sent": "has left for the broker",
+    "confirmed": "is confirmed: the order is cancelled",
+    "rejected": "was refused by the broker: the order goes on",
+    "not_sent": "did not leave and never will: ask again",
+    "too_late": "came too late",
+}
+
+
+def list_orders(settings: Settings, *, all_of_them: bool, as_json: bool) -> int:
+    """Print the orders, newest first; return 0."""
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token("operator")
+    path = f"/v1/orders?state={'all' if all_of_them else 'live'}"
+    found = get(state, path, token, WITHIN_S).granted()
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        return 0
+    for one in found["orders"]:
+        sys.stdout.write(_line(one) + "\n")
+    if not found["orders"]:
+        sys.stdout.write("no orders\n" if all_of_them else "no live orders\n")
+    return 0
+
+
+def cancel_order(settings: Settings, name: str, reason: str, client_key: str) -> int:
+    """Cancel an order by its ClOrdID or decision; return 1 if the request did not leave.
+
+    Raises:
+        RequestError: no such order, or nothing of it is left.
+    """
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token("operator")
+    key = client_key or f"cli-{secrets.token_hex(8)}"
+    body = CancelRequest(client_key=key, reason=reason).model_dump_json()
+    path = f"/v1/orders/{quote(name, safe='')}/cancel"
+    done = post(state, path, body, token, WITHIN_S).granted()
+    why = f" ({done['reason']})" if done["reason"] else ""
+    sys.stdout.write(f"the cancel {_SAID[done['result']]}{why}\n{_line(done['order'])}\n")
+    return 1 if done["result"] == "not_sent" else 0
+
+
+def _line(one: dict[str, Any]) -> str:
+    filled = f"{one['filled_lots']}/{one['qty_lots']} lots"
+    at = f" at {one['average_price']}" if one["average_price"] else ""
+    age = "" if one["age_s"] is None else f", {one['age_s']} s old"
+    asked = f", cancel {one['cancels'][-1]['state']}" if one["cancels"] else ""
+    return (
+        f"{one['cl_ord_id']} {one['state']:15} {one['side']} {one['quantity']} {one['instrument']}"
+        f" @ {one['limit_price']}: {filled}{at}{age}{asked}; {one['author']}, {one['decision_id']}"
+    )
