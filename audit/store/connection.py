@@ -73,6 +73,26 @@ class LogHead:
     fence: int
 
 
+def refuse_unsafe(connection: TupleConnection) -> None:
+    """Refuse a server that may lose records, and a schema that is not this program's.
+
+    Raises:
+        LedgerUnsafeError: it is so.
+        psycopg.Error: the database does not answer.
+    """
+    for name, allowed in _SETTINGS.items():
+        row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+        if row is None or row[0] not in allowed:
+            how = _HOW.get(name, "set it in the server's configuration")
+            found = None if row is None else row[0]
+            raise LedgerUnsafeError(f"{name} is {found}; it must be {min(allowed)}: {how}")
+    revision = schema_revision(connection)
+    if revision != SCHEMA_REVISION:
+        raise LedgerUnsafeError(f"schema is {revision}, expected {SCHEMA_REVISION}: migrate")
+    if strange := changed_schema(connection):
+        raise LedgerUnsafeError(f"{'; '.join(strange[:_SHOWN_MAX])}: {_PUT_BACK}")
+
+
 class Store:
     """The sequencer's own connection; used by one thread at a time."""
 
@@ -103,17 +123,7 @@ class Store:
         return self._connection
 
     def _check(self, origin: str) -> None:
-        for name, allowed in _SETTINGS.items():
-            row = self._connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
-            if row is None or row[0] not in allowed:
-                how = _HOW.get(name, "set it in the server's configuration")
-                found = None if row is None else row[0]
-                raise LedgerUnsafeError(f"{name} is {found}; it must be {min(allowed)}: {how}")
-        revision = schema_revision(self._connection)
-        if revision != SCHEMA_REVISION:
-            raise LedgerUnsafeError(f"schema is {revision}, expected {SCHEMA_REVISION}: migrate")
-        if strange := changed_schema(self._connection):
-            raise LedgerUnsafeError(f"{'; '.join(strange[:_SHOWN_MAX])}: {_PUT_BACK}")
+        refuse_unsafe(self._connection)
         self._connection.execute(
             "INSERT INTO ledger.head VALUES (1, %s, 0, %s, '', 0) ON CONFLICT DO NOTHING",
             (origin, EMPTY_ROOT),

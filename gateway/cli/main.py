@@ -22,6 +22,7 @@ from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import privacy
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
+from gateway.cli.verbs.setup import begin as beginning
 from gateway.cli.verbs.setup import instruments, keys
 from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import run as running
@@ -40,6 +41,7 @@ app = typer.Typer(
     add_completion=False,
 )
 for group in (
+    beginning,
     running,
     checking,
     upkeep,

@@ -49,10 +49,15 @@ def on_trial(state: StateFolder) -> Iterator[Callable[[], None]]:
 
 def holds_database(root: Path) -> bool:
     """Return whether a state folder has an embedded database, running or not."""
+    return any((home / "data").is_dir() for home in database_homes(root))
+
+
+def database_homes(root: Path) -> list[Path]:
+    """Return the folders where a state folder's embedded database may be."""
     homes = [root / HOME]
     if (root / LOCATION).is_file():
         homes.append(Path((root / LOCATION).read_text(encoding="utf-8").strip()))
-    return any((home / "data").is_dir() for home in homes)
+    return homes
 
 
 def begin_unfinished(root: Path) -> None:

@@ -9,6 +9,7 @@ Not here: a rule of the walk, a verb's options.
     feeds         the market that feeds deliver: its board, its table, who takes items
     events        the events of the children, handled in the background
     session       the start of the FIX session; what to do when its folder was lost
+    setup/        a new installation, and the look at one before it starts
     commands/     commands that speak to a gateway that may be running
     paper/        `run`: sessions played in paper mode, the demo agent, the summary
     threads/      the background threads

@@ -53,7 +53,7 @@ from inference.engine.port import EngineConfig
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
-from risk.policy.policy import policy_digest
+from risk.policy.policy import Policy, policy_digest
 
 _log = logging.getLogger(__name__)
 
@@ -225,22 +225,27 @@ def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
     Raises:
         SettingsError: it is so; says what the policy must name.
     """
-    if plan.tags.dev:
-        return
+    if not plan.tags.dev and (said := stray_said(plan.policy.policy, reader)):
+        problem = f"the policy in {plan.keyring.folder} {said}"
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+
+
+def stray_said(policy: Policy, reader: LedgerReader) -> str:
+    """Return why a policy is neither the newest on record nor its successor, "" if it is one."""
     control = reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
     on_record = [PolicyInForce.of(record) for record in control]
     if not on_record:
-        return
-    policy, active = plan.policy.policy, on_record[-1]
+        return ""
+    active = on_record[-1]
     version = int(active.policy["version"])
     follows = policy.parent == active.policy_digest and policy.version > version
-    if not follows and policy_digest(policy) != active.policy_digest:
-        problem = (
-            f"the policy in {plan.keyring.folder} does not follow the one on record: it must have"
-            f' parent = "{active.policy_digest}" and a version above {version}; make it with'
-            " `countersign policy new --from` the policy in force"
-        )
-        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+    if follows or policy_digest(policy) == active.policy_digest:
+        return ""
+    return (
+        "does not follow the one on record: it must have"
+        f' parent = "{active.policy_digest}" and a version above {version}; make it with'
+        " `countersign policy new --from` the policy in force"
+    )
 
 
 def start_counterparty(

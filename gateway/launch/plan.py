@@ -174,7 +174,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             quotes=quotes,
             silent=settings.simulator.silent,
         ),
-        profile=lambda port: _broker(settings.fix, port),
+        profile=lambda port: broker_profile(settings.fix, port),
         profile_name="development",
         playback=playback.source(),
         first_as_of_us=playback.first_as_of_us(),
@@ -227,7 +227,9 @@ def serving_plan(settings: Settings) -> Plan:
     read_secret(state.keys)  # fail now if there is none
     refuse_officers_keys(state)
     policy = served_policy(keyring, clock.wall_us())
-    broker = _broker(settings.fix, settings.fix.port).model_copy(update={"host": settings.fix.host})
+    broker = broker_profile(settings.fix, settings.fix.port).model_copy(
+        update={"host": settings.fix.host}
+    )
     _fitting(table, settings.instruments, policy.policy, broker)
     run_id = new_run_id()
     return Plan(
@@ -247,7 +249,12 @@ def serving_plan(settings: Settings) -> Plan:
     )
 
 
-def _broker(fix: FixSettings, port: int) -> Profile:
+def broker_profile(fix: FixSettings, port: int) -> Profile:
+    """Return the profile of the broker that the settings describe.
+
+    Raises:
+        SettingsError: they describe none.
+    """
     profile = simulator_profile(port, sender=fix.sender, target=fix.target)
     given = {
         "public_tags": [int(tag) for tag in fix.public_tags.split(",") if tag],

@@ -101,7 +101,7 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
     if not lost:
         return Beginning(accept=True)
     # a crash here leaves a folder that is still behind: the next start is refused
-    renew(plan.state.root / "fix", _last_offset(reader, session))
+    renew(plan.state.root / "fix", last_offset(reader, session))
     return Beginning(skipped=SKIPPED, accept=refused is not None)
 
 
@@ -132,7 +132,7 @@ def _lacking(plan: Plan, reader: LedgerReader) -> tuple[str, ...]:
     goes_on = profile.mode is SessionMode.RESUME and known.refused is None
     return lacking(
         plan.state.root / "fix",
-        last_offset=_last_offset(reader, profile.name),
+        last_offset=last_offset(reader, profile.name),
         next_sender=known.next_sender if goes_on else 0,
     )
 
@@ -141,7 +141,8 @@ def _session(plan: Plan) -> Profile:
     return plan.profile(plan.settings.fix.port or 1)
 
 
-def _last_offset(reader: LedgerReader, session: str) -> int:
+def last_offset(reader: LedgerReader, session: str) -> int:
+    """Return the inbox offset of a session's last message on record, -1 without one."""
     newest = reader.records(
         stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), newest_first=True, limit=1
     )

@@ -152,6 +152,10 @@ class Keyring:
         entry = self._bearers().get(name)
         return None if entry is None else str(entry["sha256"])
 
+    def names_of(self, role: Role) -> list[str]:
+        """Return who has a bearer key of a role."""
+        return [name for name, entry in self._bearers().items() if entry["role"] == role]
+
     def token(self, name: str) -> str:
         """Return the stored development token of `name`."""
         return (self.folder / f"{name}.token").read_text().strip()

@@ -4,5 +4,5 @@ Not here: a rule, the check of a policy's text (`risk.policy`).
 
     policy        the signed policy in force
     sections      sections for exactly the instruments of a table
-    policy_files  the verbs of `policy`: new, show, sign, diff; what `serve` accepts
+    policy_files  the verbs of `policy`: new, show, sign, activate, diff; what `serve` accepts
 """

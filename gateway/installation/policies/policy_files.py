@@ -1,4 +1,4 @@
-"""The verbs of `countersign policy`: new, show, sign and diff.
+"""The verbs of `countersign policy`: new, show, sign, activate and diff.
 
 A draft is TOML with comments. The first signature makes a bundle beside it (JSON: the policy and
 its signatures), which the second officer signs and `serve` reads.
@@ -207,7 +207,7 @@ def sign_policy_file(
     if missing:
         after = f"still needed: {', '.join(missing)}: countersign policy sign {bundle} --key KEY"
     else:
-        after = f"both signed; copy {bundle} to {state.keys / BUNDLE} and start the gateway"
+        after = f"both signed; on the gateway's machine: countersign policy activate {bundle}"
     sys.stdout.write(
         f"{officer.role}:{officer.name} signed {policy_digest(signed.policy)}\n{after}\n"
     )
@@ -238,25 +238,64 @@ def served_policy(keyring: Keyring, now_us: int) -> SignedPolicy:
         SettingsError: it is missing, malformed, or not signed by both; says by whom not.
     """
     bundle, path = given_policy(keyring), keyring.folder / BUNDLE
-    keys = keyring.public_keys()
-    standing = verify_signatures(bundle, keys, now_us).standing
-    if standing is PolicyStanding.UNSIGNED:
-        said = [
-            f"{one.role}:{one.signer} {_checked(bundle.policy, one, keys)}"
-            for one in bundle.signatures
-        ]
-        said += [f"{role} did not sign" for role in SIGNING_ROLES if role not in _roles(bundle)]
+    if said := unsigned_said(bundle, keyring, now_us):
         raise SettingsError(
             name="COUNTERSIGN_KEYS",
             problem=f"{path} is not signed by both officers whose public keys are in"
-            f" {keyring.folder} ({'; '.join(said)}): countersign policy sign",
+            f" {keyring.folder} ({said}): countersign policy sign",
         )
-    if standing is not PolicyStanding.ACTIVE:
-        sys.stderr.write(
-            f"countersign: {path} {_validity(bundle.policy, now_us).strip(' ,')}: every intent is"
-            " refused\n"
-        )
+    if said := validity_said(bundle.policy, now_us):
+        sys.stderr.write(f"countersign: {path} {said}: every intent is refused\n")
     return bundle
+
+
+def activate_policy(path: Path, state: StateFolder, now_us: int) -> int:
+    """Put a bundle into the key folder if both officers signed it and it follows the one there.
+
+    It may also stand instead of that one, which perhaps never started; the start compares it with
+    the policy on record.
+
+    Raises:
+        RequestError: it is not so, it is no bundle, or it has expired.
+        SettingsError: the key folder lacks an officer's public key.
+    """
+    found, keyring = read_policy(path), Keyring(state.keys)
+    if said := unsigned_said(found.signed, keyring, now_us):
+        raise _refused(f"{path} is not signed by both officers ({said}): countersign policy sign")
+    if now_us >= found.policy.expires_us:
+        raise _refused(f"{path} {validity_said(found.policy, now_us)}")
+    final = keyring.folder / BUNDLE
+    if final.exists():
+        present = given_policy(keyring).policy
+        follows = found.policy.parent == policy_digest(present)
+        instead = found.policy.parent == present.parent  # of one that never started, perhaps
+        if not (follows or instead) or found.policy.version < present.version + follows:
+            raise _refused(
+                f"{path} does not follow {final}: make it with `countersign policy new FILE --from"
+                f" {final}`"
+            )
+    with appearing(final, _READABLE) as file:
+        file.write(canonical(signed_policy_document(found.signed)))
+    when = validity_said(found.policy, now_us)
+    sys.stdout.write(f"{final}: {when or 'valid'}; the next start puts it in force and on record\n")
+    return 0
+
+
+def unsigned_said(bundle: SignedPolicy, keyring: Keyring, now_us: int) -> str:
+    """Return whose signature is missing or wrong, "" if both officers signed."""
+    keys = keyring.public_keys()
+    if verify_signatures(bundle, keys, now_us).standing is not PolicyStanding.UNSIGNED:
+        return ""
+    said = [
+        f"{one.role}:{one.signer} {_checked(bundle.policy, one, keys)}" for one in bundle.signatures
+    ]
+    said += [f"{role} did not sign" for role in SIGNING_ROLES if role not in _roles(bundle)]
+    return "; ".join(said)
+
+
+def validity_said(policy: Policy, now_us: int) -> str:
+    """Return when a policy expired or begins, "" while it is valid."""
+    return _validity(policy, now_us).strip(" ,")
 
 
 def _refuse_second(signed: SignedPolicy, officer: OfficerKey, bundle: Path) -> None:

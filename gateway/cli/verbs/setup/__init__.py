@@ -2,9 +2,10 @@
 
 Not here: verbs about orders or evidence.
 
+    begin        init and doctor: a new installation, the look at one before it starts
     run          run and serve
     keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
                  settings
-    policy       policy new, show, sign and diff
+    policy       policy new, show, sign, activate and diff
     instruments  instruments check, show and example: the table of instruments
 """

@@ -1,4 +1,4 @@
-"""policy new, show, sign and diff."""
+"""policy new, show, sign, activate and diff."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ PublicOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (new, show, sign, diff):
+    for verb in (new, show, sign, activate, diff):
         group.command()(verb)
     app.add_typer(group)
 
@@ -87,6 +87,23 @@ def sign(
 
     folders = StateFolder.of(settings_of(state))
     raise typer.Exit(sign_policy_file(file, key, public or [], folders))
+
+
+def activate(
+    file: Annotated[Path, typer.Argument(help="the bundle that both officers signed")],
+    state: StateOption = None,
+) -> None:
+    """Check both signatures and put a bundle into the gateway's key folder; the next start uses it.
+
+    Refused if it neither follows the policy that is there nor has the same parent.
+
+    Example: countersign policy activate policy.bundle.json
+    """
+    from gateway.clock import wall_us
+    from gateway.installation.policies.policy_files import activate_policy
+    from gateway.installation.state import StateFolder
+
+    raise typer.Exit(activate_policy(file, StateFolder.of(settings_of(state)), wall_us()))
 
 
 def diff(

@@ -1,0 +1,13 @@
+"""A new installation, and the look at one before it starts.
+
+Not here: what a key, a policy or a setting is (`installation/`).
+
+    answers        what a new installation is, from options or from questions
+    homes          its keys by role, each in the folder of its holder
+    settings_text  the text of its `countersign.toml`
+    wizard         the verb init, which makes it
+    findings       what doctor found, and how it is told
+    own_files      the look at settings, keys, instruments, policy, model
+    outside        the look at database, clock, disk, port, broker
+    doctor         the verb doctor: every look
+"""

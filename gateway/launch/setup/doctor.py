@@ -1,0 +1,70 @@
+"""The verb doctor: the whole route before anything is written, one mending command a finding.
+
+Read-only: it makes no folder, starts no server, sends no FIX message.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from gateway import clock
+from gateway.errors import SettingsError
+from gateway.installation.settings import Settings, load
+from gateway.installation.settings_file import settings_file
+from gateway.installation.state import StateFolder
+from gateway.launch.setup.findings import Finding, looked, mend, tell
+from gateway.launch.setup.outside import (
+    look_at_broker,
+    look_at_database,
+    look_at_disk,
+    look_at_ledger,
+    look_at_port,
+)
+from gateway.launch.setup.own_files import (
+    edit,
+    look_at_instruments,
+    look_at_keys,
+    look_at_model,
+    look_at_policy,
+    look_at_settings,
+)
+
+
+def doctor(state: Path | None, *, as_json: bool) -> int:
+    """Look at everything that `serve` needs and print it; return 0, 1 or 2 (see `findings`)."""
+    return tell(list(examined(state)), as_json=as_json)
+
+
+def examined(state: Path | None) -> Iterator[Finding]:
+    """Yield what is found, in the order of a start."""
+    try:
+        settings = load(state=state)
+    except SettingsError as error:
+        yield mend("settings", error, _mending(error))
+        return
+    folders = StateFolder.of(settings)
+    for part, look in _looks(settings, folders).items():
+        yield from looked(part, look)
+
+
+def _looks(settings: Settings, folders: StateFolder) -> dict[str, Callable[[], Iterable[Finding]]]:
+    return {
+        "settings": lambda: look_at_settings(settings),
+        "state": lambda: look_at_disk(folders),
+        "keys": lambda: look_at_keys(settings, folders),
+        "instruments": lambda: look_at_instruments(settings),
+        "policy": lambda: look_at_policy(settings, folders, clock.wall_us()),
+        "model": lambda: look_at_model(settings),
+        "database": lambda: look_at_database(settings, folders),
+        "ledger": lambda: look_at_ledger(settings, folders),
+        "api": lambda: look_at_port(settings, folders),
+        "broker": lambda: look_at_broker(settings),
+    }
+
+
+def _mending(error: SettingsError) -> str:
+    """Return the command for a setting that stops the start: where it stands, or unset it."""
+    try:
+        file = settings_file()
+    except SettingsError:
+        file = None
+    return edit(file) if file is not None and str(file) in str(error) else f"unset {error.name}"

@@ -1,0 +1,221 @@
+"""The look at what the installation needs around it: database, clock, disk, port, broker.
+
+Nothing is written or started: the embedded database is looked at only by its process.
+"""
+
+import http.client
+import os
+import shlex
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from audit.errors import LedgerUnsafeError
+from audit.records.kinds import Kind
+from audit.store.connection import refuse_unsafe
+from audit.store.logins import login_of
+from audit.store.reader import LedgerReader
+from audit.store.tables import (
+    READER_ROLE,
+    SCHEMA_REVISION,
+    DatabaseError,
+    connect,
+    is_current,
+    out_of_reach,
+)
+from fix.dialects.profile import Profile, SessionMode
+from fix.durable.continuity import lacking, stored_numbers
+from fix.durable.resets import resets_of
+from gateway import clock
+from gateway.errors import SettingsError
+from gateway.installation.children.postmaster import live_postmaster
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.policies.policy import given_policy
+from gateway.installation.settings import FixSettings, Settings
+from gateway.installation.state import StateFolder
+from gateway.installation.trial import database_homes, refuse_unfinished
+from gateway.launch.parts import stray_said
+from gateway.launch.plan import broker_profile
+from gateway.launch.session import last_offset
+from gateway.launch.setup.findings import Finding, good, mend, unseen
+from gateway.launch.setup.own_files import edit
+from gateway.walk.projections.sequence import numbers
+
+REACH_S: Final = 3.0
+"""Longest wait for a peer."""
+SKEW_MAX_S: Final = 0.5
+"""Clocks may differ by this much: feeds and the broker stamp what they send."""
+FREE_MIN: Final = 2 * 1024**3
+"""Free space below which the ledger may fill the disk within days, bytes."""
+_MIGRATE: Final = "COUNTERSIGN_LEDGER__ADMIN_DSN=.. countersign migrate"
+
+
+def look_at_disk(state: StateFolder) -> Iterator[Finding]:
+    """Yield whether the state folder can be written, and the free space."""
+    refuse_unfinished(state.root)
+    there = next(one for one in (state.root, *state.root.parents) if one.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        yield mend("state", f"{there} cannot be written", f"chown {os.geteuid()} {_quoted(there)}")
+        return
+    free = shutil.disk_usage(there).free
+    said = f"{free / 1024**3:.1f} GiB free in {there}"
+    if free < FREE_MIN:
+        yield mend("disk", f"{said}, fewer than {FREE_MIN // 1024**3}", f"du -xh {_quoted(there)}")
+    else:
+        yield good("disk", said)
+    yield good("state", f"{state.root}{'' if there == state.root else ', which the start makes'}")
+
+
+def look_at_database(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+    """Yield whether the database answers, is safe, migrated and open to a plain login."""
+    dsn = settings.ledger.dsn
+    if dsn is None:
+        yield from _embedded(state)
+        return
+    try:
+        with connect(dsn, name="countersign-doctor") as session:
+            row = session.execute("SELECT current_setting('server_version')").fetchone()
+        if not is_current(dsn):
+            said = f"the schema is not {SCHEMA_REVISION}, which this program needs"
+            yield mend("database", said, _MIGRATE)
+            return
+        login = login_of(dsn)
+        wrong = [f"lacks the role {one}" for one in login.lacking] + list(login.excess)
+        if wrong:
+            yield mend("database", f"the login {login.name} {', '.join(wrong)}", _MIGRATE)
+        with connect(dsn, role=READER_ROLE, name="countersign-doctor") as session:
+            refuse_unsafe(session)
+            began_us = clock.wall_us()
+            asked = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+            at = session.execute(asked.encode()).fetchone()
+            ours_us = (began_us + clock.wall_us()) // 2
+    except LedgerUnsafeError as error:
+        yield mend("database", error, "psql COUNTERSIGN_LEDGER__DSN")
+        return
+    except DatabaseError as error:
+        yield mend("database", out_of_reach(error), "pg_isready -d COUNTERSIGN_LEDGER__DSN")
+        return
+    version = row[0] if row else "?"
+    yield good("database", f"PostgreSQL {version}, schema {SCHEMA_REVISION}, login {login.name}")
+    skew_s = (int(at[0]) - ours_us) / 1_000_000 if at else 0.0
+    said = f"the database's is {abs(skew_s):.3f} s {'ahead' if skew_s > 0 else 'behind'}"
+    if abs(skew_s) > SKEW_MAX_S:
+        yield mend("clock", f"{said}; at most {SKEW_MAX_S:g} s", "timedatectl set-ntp true")
+    else:
+        yield good("clock", said)
+
+
+def _embedded(state: StateFolder) -> Iterator[Finding]:
+    homes = [home for home in database_homes(state.root) if (home / "data").is_dir()]
+    pid = next((pid for home in homes if (pid := live_postmaster(home / "data"))), None)
+    where = str(homes[0]) if homes else f"the first start makes it in {state.root}"
+    running = f"runs as process {pid}" if pid else "the start runs it"
+    yield good("database", f"embedded, {where}; {running}; its ledger is not looked at")
+
+
+def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+    """Yield whether policy and FIX store follow what is on record, where a DSN is given."""
+    folder = state.root / "fix"
+    ours, theirs = stored_numbers(folder)
+    said = f"next numbers {ours} (ours) and {theirs} (the broker's) in {folder}"
+    dsn = settings.ledger.dsn
+    if dsn is None or not is_current(dsn):
+        yield good("session", f"{said}; not held against the ledger")
+        return
+    profile = broker_profile(settings.fix, settings.fix.port or 1)
+    reader = LedgerReader(dsn)
+    try:
+        found = _lost(profile, folder, reader)
+        if found:
+            command = "countersign serve --new-fix-session 'WHY'"
+            yield mend("session", f"{folder} is behind the ledger: {'; '.join(found)}", command)
+        else:
+            yield good("session", f"{said}, as on record")
+        count = sum(reader.kind_counts().values())
+        run = reader.records(kinds=(Kind.RUN_STARTED,), newest_first=True, limit=1)
+        began = "; never started here" if not list(run) else ""
+        yield good("ledger", f"{count} records{began}")
+        try:
+            policy = given_policy(Keyring(state.keys)).policy
+        except SettingsError:
+            return  # told by the look at the policy
+        if stray := stray_said(policy, reader):
+            command = "countersign policy new next.toml --from FILE-OF-THE-ONE-IN-FORCE"
+            yield mend("policy", f"the policy in {state.keys} {stray}", command)
+    finally:
+        reader.close()
+
+
+def _lost(profile: Profile, folder: Path, reader: LedgerReader) -> tuple[str, ...]:
+    known = numbers(reader, profile, resets_of(folder), clock.wall_us())
+    if known.refused is not None:
+        return (str(known.refused),)
+    goes_on = profile.mode is SessionMode.RESUME
+    return lacking(
+        folder,
+        last_offset=last_offset(reader, profile.name),
+        next_sender=known.next_sender if goes_on else 0,
+    )
+
+
+def look_at_port(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+    """Yield whether the API's port is free, or ours."""
+    api = settings.api
+    if not api.port:
+        yield good("api", "takes a free port")
+        return
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(api.host, api.host)  # noqa: S104 - compared
+    connection = http.client.HTTPConnection(host, api.port, timeout=REACH_S)
+    try:
+        connection.connect()
+    except OSError:
+        yield good("api", f"port {api.port} of {api.host} is free")
+        return
+    finally:
+        connection.close()
+    noted = state.root / "address"
+    address = noted.read_text(encoding="ascii").split() if noted.exists() else []
+    if address and address[0].endswith(f":{api.port}"):
+        yield good("api", f"a gateway of this state folder listens at {address[0]}")
+    else:
+        command = f"ss -ltnp 'sport = :{api.port}'"
+        yield mend("api", f"another process listens on port {api.port}", command)
+
+
+def look_at_broker(settings: Settings) -> Iterator[Finding]:
+    """Yield whether the session's settings make sense and the broker's port answers (TCP only)."""
+    fix, file = settings.fix, settings.config
+    if not fix.port:
+        yield unseen("broker", "its port is not set")
+        return
+    try:
+        profile = broker_profile(fix, fix.port)
+    except SettingsError as error:
+        yield mend("broker", error, edit(file) if file else f"export {error.name}=..")
+        return
+    yield from _ids(fix, file)
+    try:
+        socket.create_connection((fix.host, fix.port), REACH_S).close()
+    except OSError as error:
+        said = f"{fix.host}:{fix.port} does not answer ({error.strerror or error})"
+        yield mend("broker", said, f"nc -vz {shlex.quote(fix.host)} {fix.port}")
+        return
+    said = f"{fix.host}:{fix.port} answers; {fix.sender} -> {fix.target}, {profile.mode}"
+    yield good("broker", f"{said}; a logon was not tried")
+
+
+def _ids(fix: FixSettings, file: Path | None) -> Iterator[Finding]:
+    """Yield CompIDs that no broker can tell apart, or that only our simulator has."""
+    command = edit(file) if file else "export COUNTERSIGN_FIX__SENDER=.."
+    if fix.sender == fix.target:
+        yield mend("broker", f"SenderCompID and TargetCompID are both {fix.sender}", command)
+    simulated = FixSettings()
+    loopback = fix.host in {"127.0.0.1", "::1", "localhost"}
+    if not loopback and simulated.target == fix.target:
+        yield mend("broker", f"TargetCompID {fix.target} is the simulator's", command)
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

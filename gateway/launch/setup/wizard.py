@@ -1,0 +1,128 @@
+"""The verb init: one folder with everything that a gateway and its people need to begin.
+
+Everything is made in a hidden folder first and moved in the end, so that an interrupted or refused
+`init` leaves nothing. Not here: a key's form, a policy's numbers; other verbs make both.
+"""
+
+import contextlib
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from audit.files import PRIVATE
+from audit.signers.file import write_new
+from gateway.clock import wall_us
+from gateway.errors import RequestError
+from gateway.feeds.instruments.table import EXAMPLE, read_table
+from gateway.installation.policies.policy import BUNDLE
+from gateway.installation.policies.policy_files import DraftOptions, write_draft
+from gateway.installation.settings_file import FILE
+from gateway.launch.commands.policies import traded_of
+from gateway.launch.setup.answers import Answers
+from gateway.launch.setup.homes import GATEWAY, OFFICERS, Home, make_homes
+from gateway.launch.setup.settings_text import settings_text
+
+POLICY_DAYS: Final = 365
+_READABLE: Final = 0o644
+_DRAFT: Final = "policy.toml"
+
+
+def make_installation(folder: Path, answers: Answers) -> int:
+    """Make everything below `folder`, which must be empty or missing; print who takes what.
+
+    Raises:
+        RequestError: the folder holds something.
+        InstrumentsError: the table of instruments has faults.
+        SettingsError: a public key file holds none.
+    """
+    with _appearing(folder.absolute()) as top:
+        own = top / GATEWAY
+        own.mkdir(mode=0o711)  # the embedded database's user passes through it
+        log, homes = make_homes(top, answers.origin, answers.publics)
+        table = _make_table(own, answers)
+        options = DraftOptions(
+            author=answers.author,
+            days=POLICY_DAYS,
+            now_us=wall_us(),
+            traded=traded_of(read_table(table)),
+        )
+        write_draft(own / _DRAFT, None, options)
+        settings = settings_text(_chosen(answers, table.name)).encode()
+        write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
+    sys.stdout.write("\n".join([*_told(folder, log, homes), *_next(folder, answers), ""]))
+    return 0
+
+
+def _make_table(own: Path, answers: Answers) -> Path:
+    source = answers.instruments or EXAMPLE
+    read_table(source)  # fail with its own name
+    table = own / f"instruments{source.suffix.lower()}"
+    write_new(table, source.read_bytes(), _READABLE)
+    return table
+
+
+def _chosen(answers: Answers, table: str) -> dict[str, object]:
+    database: dict[str, object] = (
+        {"ledger.embedded": True} if answers.dsn is None else {"ledger.dsn": answers.dsn}
+    )
+    return database | {
+        "state": "state",
+        "keys": "keys",
+        "account": answers.account,
+        "instruments": table,
+        "ledger.origin": answers.origin,
+        "fix.host": answers.host,
+        "fix.port": answers.port,
+        "fix.sender": answers.sender,
+        "fix.target": answers.target,
+    }
+
+
+def _told(folder: Path, log: str, homes: list[Home]) -> Iterator[str]:
+    yield f"{folder}: made; hand each folder to its holder"
+    said = {GATEWAY: "stays here: settings, instruments, draft policy, its own keys"}
+    said |= {home.name: home.said for home in homes}
+    yield from (f"  {name:20} {words}" for name, words in said.items())
+    yield f"the log's public key, for outsiders: {log}"
+
+
+def _next(folder: Path, answers: Answers) -> Iterator[str]:
+    yield "next (edit policy.toml and instruments.toml first; each number has a comment):"
+    yield f"  cd {shlex.quote(str(folder / GATEWAY))}"
+    names = (_DRAFT, BUNDLE)
+    for (role, home), file in zip(OFFICERS.items(), names, strict=True):
+        key = "KEY" if role in answers.publics else f"../{home.name}/{role}.key"
+        yield f"  countersign policy sign {file} --key {key}"
+    yield f"  countersign policy activate {BUNDLE}"
+    if answers.dsn is not None:
+        yield "  COUNTERSIGN_LEDGER__ADMIN_DSN=.. countersign migrate"
+    yield "  countersign doctor"
+    yield "  countersign serve"
+
+
+@contextlib.contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """Yield a hidden folder; on success its content moves up, otherwise it is removed."""
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+    if any(folder.iterdir()):
+        raise RequestError(problem=f"{folder} is not empty: init never overwrites; name another")
+    hidden = Path(tempfile.mkdtemp(prefix=".init-", dir=folder))
+    try:
+        yield hidden
+        # a crash here leaves some folders moved and the others hidden: remove them and repeat
+        for child in sorted(hidden.iterdir()):
+            child.rename(folder / child.name)
+        hidden.rmdir()
+        os.sync()
+    except BaseException:
+        shutil.rmtree(hidden, ignore_errors=True)
+        with contextlib.suppress(OSError):  # no longer empty
+            for one in made:
+                one.rmdir()
+        raise
