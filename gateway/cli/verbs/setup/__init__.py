@@ -2,7 +2,7 @@
 
 Not here: verbs about orders or evidence.
 
-    begin        init and doctor: a new installation, the look at one before it starts
+    begin        init, doctor and service: a new installation, the look at it, its systemd unit
     run          run and serve
     keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
                  settings

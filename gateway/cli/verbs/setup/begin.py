@@ -1,11 +1,11 @@
-"""init and doctor: a new installation, and the look at one before it starts."""
+"""init, doctor and service: a new installation, the look at it, its systemd unit."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption
+from gateway.cli.place import StateOption, settings_of
 
 PublicKeyOption = Annotated[
     Path | None,
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command()(init)
     app.command(name="doctor")(examine)
+    app.command()(service)
 
 
 def init(  # noqa: PLR0913, PLR0917 - an option for each answer
@@ -81,3 +82,16 @@ def examine(
     from gateway.launch.setup.doctor import doctor
 
     raise typer.Exit(doctor(state, as_json=as_json))
+
+
+def service() -> None:
+    """Print a systemd unit that keeps `serve` running with this folder's countersign.toml.
+
+    It names the present user and program, and the folders that the gateway writes. With a database
+    of your own on the same machine it starts after it.
+
+    Example: countersign service > countersign.service
+    """
+    from gateway.launch.setup.service import print_unit
+
+    raise typer.Exit(print_unit(settings_of()))

@@ -50,10 +50,11 @@ def run(
 def serve(
     new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
-    """Serve the API and the pages with your own keys, database and broker; create nothing.
+    """Serve the API and the pages with your own keys, database and broker.
 
-    COUNTERSIGN_KEYS, COUNTERSIGN_LEDGER__DSN, COUNTERSIGN_FIX__PORT and COUNTERSIGN_INSTRUMENTS
-    have no default; `countersign settings` lists every setting.
+    `countersign init` makes what it needs, and `countersign doctor` says what is missing. Without a
+    countersign.toml set COUNTERSIGN_KEYS, COUNTERSIGN_LEDGER__DSN, COUNTERSIGN_FIX__PORT and
+    COUNTERSIGN_INSTRUMENTS; `countersign settings` lists every setting.
     """
     from gateway.launch.run import serve_production
 

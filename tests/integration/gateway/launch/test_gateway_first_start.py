@@ -1,9 +1,13 @@
-"""From an empty folder to a served gateway, with the verbs of the operator's page.
+"""From an empty folder to a served gateway and an order, with the commands of the operator's page.
 
 The gateway's folder never holds an officer's private key; both officers release a kill with theirs.
 """
 
+import json
+import re
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,17 +20,21 @@ from typer.testing import CliRunner, Result
 from audit.records.kinds import Kind
 from audit.store.logins import LOGIN_ROLE, admit
 from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
+from fix.simulator.control import SimulatorConfig, read_capture
 from gateway.cli.main import app as countersign
+from gateway.clock import wall_us
 from gateway.errors import SettingsError
 from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.children.simulator import Simulator, free_port, wait_for
 from gateway.installation.keys.officers import PRIVATE_WORD
 from gateway.installation.policies.policy_files import read_policy
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
-from gateway.launch.app import running
+from gateway.launch.app import App, running
 from gateway.launch.plan import serving_plan
 from risk.policy.policy import policy_digest
 from tests.conftest import dsn_of
+from tests.doubles.feeds import bars
 
 PROGRAM = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
@@ -58,6 +66,14 @@ def signed(draft: Path, officers: dict[str, Path], *how: object) -> Path:
     return draft.with_suffix(".bundle.json")
 
 
+def looked() -> dict[str, tuple[str, str]]:
+    """Return what `doctor` says of each part, faults first."""
+    done = CliRunner().invoke(countersign, ["doctor", "--json"])
+    told: list[dict[str, str]] = json.loads(done.stdout)["findings"]
+    told.sort(key=lambda one: one["health"] == "mend")
+    return {one["part"]: (one["health"], one["said"]) for one in told}
+
+
 def take_in_turn(keys: Path, *policies: tuple[Path, bool]) -> None:
     """Start with each bundle after the one of the folder; say of each whether it is taken."""
     digests = [policy_digest(serving_plan(load()).policy.policy)]
@@ -79,7 +95,7 @@ def take_in_turn(keys: Path, *policies: tuple[Path, bool]) -> None:
 
 
 def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys(
-    tmp_path: Path, login_dsn: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, login_dsn: str, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, keys = tmp_path / "state", tmp_path / "keys"
     for name, value in (
@@ -137,6 +153,96 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         (signed(tmp_path / "next.toml", officers, "--from", bundle), True),
         (bundle, False),
     )
+    found = looked()
+    assert [found[part][0] for part in ("database", "clock", "ledger", "session")] == ["good"] * 4
+    assert found["policy"][0] == "mend"
+    assert "does not follow the one on record" in found["policy"][1]
+    with monkeypatch.context() as patch:
+        patch.setenv("COUNTERSIGN_LEDGER__DSN", postgres_dsn)
+        assert "is a superuser" in looked()["database"][1]
+
     shutil.copy(officers["risk"], StateFolder.of(load()).keys / "risk.key")
     with pytest.raises(SettingsError, match="officer's private key"):
         serving_plan(load())
+
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "operate.md"
+LISTED_MAX = 10
+
+
+def commands_of_the_page() -> tuple[list[str], list[str]]:
+    """Return the page's commands, those of the first terminal and those of the second."""
+    section = PAGE.read_text().split("## From an empty folder to an order\n")[1].split("\n## ")[0]
+    first, second = re.findall(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    joined = first.replace("\\\n", " ").splitlines()
+    return joined, [f"curl{one}".rstrip() for one in second.split("curl")[1:]]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Simulator]:
+    """A FIX acceptor of somebody else, with CompIDs of its own; it fills at the limit."""
+    config = SimulatorConfig(
+        folder=tmp_path / "broker", port=0, sender="BROKER", target="DESK", script=("fill",) * 9
+    )
+    simulator = Simulator(config, tmp_path / "broker.log")
+    simulator.start()
+    yield simulator
+    simulator.stop()
+
+
+def shell(line: str, folder: Path) -> dict[str, Any]:
+    """Run one line of the page in a shell and return its JSON."""
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=True, timeout=60
+    )
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.broker
+def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: Simulator
+) -> None:
+    top, port = tmp_path / "empty", free_port()
+    top.mkdir()
+    monkeypatch.chdir(top)
+    monkeypatch.setenv("COUNTERSIGN_API__PORT", str(port))
+    prepare, trade = commands_of_the_page()
+    assert len(prepare) + len(trade) <= LISTED_MAX
+    assert prepare.pop() == "countersign serve"
+    for line in prepare:
+        here = line.replace("fix.example.com:9878", f"127.0.0.1:{broker.port}")
+        word, *words = shlex.split(here)
+        if word == "cd":
+            monkeypatch.chdir(words[0])
+        else:
+            assert word == "countersign"
+            do(*words)
+    lines = "\n".join(json.dumps({**one, "instrument": "AAPL"}) for one in bars(60, wall_us()))
+    (top / "bars.ndjson").write_text(lines)
+    post_bars, post_quote, ask = (one.replace(":8700/", f":{port}/") for one in trade)
+    said: list[str] = []
+    plan = replace(serving_plan(load()), engine_program=PROGRAM)
+    with running(plan, said.append) as app, app.housekeeping.in_background():
+        assert "database   starting PostgreSQL" in said
+        assert "session    FIX logged on and reconciled" in said
+        assert not any(line.startswith("policy ") for line in said)
+        wait_for(lambda: app.engine.wait_ready(0.1), 20.0, part="scripted engine")
+        assert shell(post_bars, top)["taken"] == 60
+        answers: list[Any] = []
+        for number in range(1, 21):  # a machine that stood still made the quote too old
+            quoted = shell(post_quote.replace('"sequence": 1', f'"sequence": {number}'), top)
+            answers.append((quoted, shell(ask.replace("first-1", f"first-{number}"), top)))
+            if answers[-1][1].get("result") == "approved":
+                break
+        assert answers[-1][1].get("result") == "approved", answers
+        wait_for(lambda: filled(app), 20.0, part="fill")
+    captured = read_capture(tmp_path / "broker" / "capture.jsonl")
+    assert [one.msg_type for one in captured].count("D") == 1
+    do("verify", "--key", "keys/ledger.key.pub")
+    do("doctor")
+
+
+def filled(app: App) -> bool:
+    """Return whether the agent's order has its fill on record."""
+    bodies: list[Any] = [one.body for one in app.reader.records(kinds=(Kind.ORDER_REPORTED,))]
+    return any(one["terminal"] and one["fill"] is not None for one in bodies)
