@@ -11,7 +11,7 @@ from gateway.errors import SettingsError
 from gateway.installation.settings import Settings, load
 from gateway.installation.settings_file import settings_file
 from gateway.installation.state import StateFolder
-from gateway.launch.setup.findings import Finding, looked, mend, tell
+from gateway.launch.setup.findings import PartFinding, looked, mend, tell
 from gateway.launch.setup.outside import (
     look_at_broker,
     look_at_database,
@@ -34,7 +34,7 @@ def doctor(state: Path | None, *, as_json: bool) -> int:
     return tell(list(examined(state)), as_json=as_json)
 
 
-def examined(state: Path | None) -> Iterator[Finding]:
+def examined(state: Path | None) -> Iterator[PartFinding]:
     """Yield what is found, in the order of a start."""
     try:
         settings = load(state=state)
@@ -46,7 +46,9 @@ def examined(state: Path | None) -> Iterator[Finding]:
         yield from looked(part, look)
 
 
-def _looks(settings: Settings, folders: StateFolder) -> dict[str, Callable[[], Iterable[Finding]]]:
+def _looks(
+    settings: Settings, folders: StateFolder
+) -> dict[str, Callable[[], Iterable[PartFinding]]]:
     return {
         "settings": lambda: look_at_settings(settings),
         "state": lambda: look_at_disk(folders),

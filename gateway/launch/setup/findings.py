@@ -29,7 +29,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PartFinding:
     """One part and how it is; `command` mends it, "" where nothing is to mend."""
 
     part: str
@@ -38,22 +38,22 @@ class Finding:
     command: str = ""
 
 
-def good(part: str, said: str) -> Finding:
+def good(part: str, said: str) -> PartFinding:
     """Return a finding about a part that is as it should be."""
-    return Finding(part=part, health=Health.GOOD, said=said)
+    return PartFinding(part=part, health=Health.GOOD, said=said)
 
 
-def mend(part: str, said: object, command: str) -> Finding:
+def mend(part: str, said: object, command: str) -> PartFinding:
     """Return a finding about a part that must be mended by one command."""
-    return Finding(part=part, health=Health.MEND, said=str(said), command=command)
+    return PartFinding(part=part, health=Health.MEND, said=str(said), command=command)
 
 
-def unseen(part: str, said: object) -> Finding:
+def unseen(part: str, said: object) -> PartFinding:
     """Return a finding about a part that could not be looked at."""
-    return Finding(part=part, health=Health.UNSEEN, said=str(said))
+    return PartFinding(part=part, health=Health.UNSEEN, said=str(said))
 
 
-def looked(part: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def looked(part: str, look: Callable[[], Iterable[PartFinding]]) -> Iterator[PartFinding]:
     """Yield what a look finds; one that fails otherwise than expected is `unseen`."""
     try:
         yield from look()
@@ -61,7 +61,7 @@ def looked(part: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding
         yield unseen(part, error)
 
 
-def tell(findings: Sequence[Finding], *, as_json: bool) -> int:
+def tell(findings: Sequence[PartFinding], *, as_json: bool) -> int:
     """Print findings and return the exit code."""
     healths = {one.health for one in findings}
     code = MEND_CODE if Health.MEND in healths else UNSEEN_CODE * (Health.UNSEEN in healths)

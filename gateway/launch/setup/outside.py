@@ -39,7 +39,7 @@ from gateway.installation.trial import database_homes, refuse_unfinished
 from gateway.launch.parts import stray_said
 from gateway.launch.plan import broker_profile
 from gateway.launch.session import last_offset
-from gateway.launch.setup.findings import Finding, good, mend, unseen
+from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.setup.own_files import edit
 from gateway.walk.projections.sequence import numbers
 
@@ -52,7 +52,7 @@ FREE_MIN: Final = 2 * 1024**3
 _MIGRATE: Final = "COUNTERSIGN_LEDGER__ADMIN_DSN=.. countersign migrate"
 
 
-def look_at_disk(state: StateFolder) -> Iterator[Finding]:
+def look_at_disk(state: StateFolder) -> Iterator[PartFinding]:
     """Yield whether the state folder can be written, and the free space."""
     refuse_unfinished(state.root)
     there = next(one for one in (state.root, *state.root.parents) if one.exists())
@@ -68,7 +68,7 @@ def look_at_disk(state: StateFolder) -> Iterator[Finding]:
     yield good("state", f"{state.root}{'' if there == state.root else ', which the start makes'}")
 
 
-def look_at_database(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+def look_at_database(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     """Yield whether the database answers, is safe, migrated and open to a plain login."""
     dsn = settings.ledger.dsn
     if dsn is None:
@@ -107,7 +107,7 @@ def look_at_database(settings: Settings, state: StateFolder) -> Iterator[Finding
         yield good("clock", said)
 
 
-def _embedded(state: StateFolder) -> Iterator[Finding]:
+def _embedded(state: StateFolder) -> Iterator[PartFinding]:
     homes = [home for home in database_homes(state.root) if (home / "data").is_dir()]
     pid = next((pid for home in homes if (pid := live_postmaster(home / "data"))), None)
     where = str(homes[0]) if homes else f"the first start makes it in {state.root}"
@@ -115,7 +115,7 @@ def _embedded(state: StateFolder) -> Iterator[Finding]:
     yield good("database", f"embedded, {where}; {running}; its ledger is not looked at")
 
 
-def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     """Yield whether policy and FIX store follow what is on record, where a DSN is given."""
     folder = state.root / "fix"
     ours, theirs = stored_numbers(folder)
@@ -160,7 +160,7 @@ def _lost(profile: Profile, folder: Path, reader: LedgerReader) -> tuple[str, ..
     )
 
 
-def look_at_port(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+def look_at_port(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     """Yield whether the API's port is free, or ours."""
     api = settings.api
     if not api.port:
@@ -184,7 +184,7 @@ def look_at_port(settings: Settings, state: StateFolder) -> Iterator[Finding]:
         yield mend("api", f"another process listens on port {api.port}", command)
 
 
-def look_at_broker(settings: Settings) -> Iterator[Finding]:
+def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     """Yield whether the session's settings make sense and the broker's port answers (TCP only)."""
     fix, file = settings.fix, settings.config
     if not fix.port:
@@ -206,7 +206,7 @@ def look_at_broker(settings: Settings) -> Iterator[Finding]:
     yield good("broker", f"{said}; a logon was not tried")
 
 
-def _ids(fix: FixSettings, file: Path | None) -> Iterator[Finding]:
+def _ids(fix: FixSettings, file: Path | None) -> Iterator[PartFinding]:
     """Yield CompIDs that no broker can tell apart, or that only our simulator has."""
     command = edit(file) if file else "export COUNTERSIGN_FIX__SENDER=.."
     if fix.sender == fix.target:

@@ -29,7 +29,7 @@ from gateway.installation.settings import Settings, variable_of
 from gateway.installation.settings_file import without_secrets
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import broker_profile
-from gateway.launch.setup.findings import Finding, good, mend, unseen
+from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from inference.weights.registry import load_pair
 from risk.policy.policy import Policy
 
@@ -37,13 +37,13 @@ SHOWN: Final = 5
 _NEEDED: Final = (Role.OPERATOR, Role.AGENT, Role.FEED)
 
 
-def look_at_settings(settings: Settings) -> Iterator[Finding]:
+def look_at_settings(settings: Settings) -> Iterator[PartFinding]:
     """Yield what is missing or open in the settings."""
     where = settings.config or "the environment; there is no countersign.toml here"
     yield from list(_wrong_settings(settings)) or [good("settings", f"from {where}")]
 
 
-def _wrong_settings(settings: Settings) -> Iterator[Finding]:
+def _wrong_settings(settings: Settings) -> Iterator[PartFinding]:
     ledger, file = settings.ledger, settings.config
     if file is not None:
         mode = stat.S_IMODE(file.stat().st_mode)
@@ -71,7 +71,7 @@ def _wrong_settings(settings: Settings) -> Iterator[Finding]:
             yield mend("settings", f"{variable} is not set; `serve` has no default", command)
 
 
-def look_at_keys(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+def look_at_keys(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     """Yield what is missing, open or misplaced in the key folder."""
     if not state.keys.is_dir():
         yield mend("keys", f"there is no folder {state.keys}", "countersign log-key")
@@ -93,7 +93,7 @@ def look_at_keys(settings: Settings, state: StateFolder) -> Iterator[Finding]:
     yield from found or [good("keys", f"{state.keys}: complete, and only the gateway's user reads")]
 
 
-def _log_key(settings: Settings, state: StateFolder) -> Iterator[Finding]:
+def _log_key(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     key, ledger = state.ledger_key, settings.ledger
     if not has_key(key):
         yield mend("keys", f"no {key.name}: it signs checkpoints", "countersign log-key")
@@ -114,7 +114,7 @@ def _log_key(settings: Settings, state: StateFolder) -> Iterator[Finding]:
             yield mend("keys", said, edit(settings.config) if settings.config else command)
 
 
-def _officers(state: StateFolder) -> Iterator[Finding]:
+def _officers(state: StateFolder) -> Iterator[PartFinding]:
     try:
         refuse_officers_keys(state)
     except SettingsError as error:
@@ -134,7 +134,7 @@ def _officers(state: StateFolder) -> Iterator[Finding]:
         yield mend("keys", said, "countersign officer-key FILE --role compliance")
 
 
-def look_at_instruments(settings: Settings) -> Iterator[Finding]:
+def look_at_instruments(settings: Settings) -> Iterator[PartFinding]:
     """Yield whether the table can be read."""
     if settings.instruments is None:
         return
@@ -151,7 +151,7 @@ def look_at_instruments(settings: Settings) -> Iterator[Finding]:
     yield good("instruments", said)
 
 
-def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Iterator[Finding]:
+def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Iterator[PartFinding]:
     """Yield whether both officers signed the policy, its validity, and what it does not name."""
     ring, path = Keyring(state.keys), state.keys / BUNDLE
     if not path.exists():
@@ -182,7 +182,7 @@ def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Itera
 
 def _fitting(
     settings: Settings, table: InstrumentTable, policy: Policy, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[PartFinding]:
     symbols = list(unnamed(table.listings, policy))
     file = settings.instruments or Path()
     if symbols:
@@ -197,7 +197,7 @@ def _fitting(
         yield mend("instruments", fault, edit(file))
 
 
-def look_at_model(settings: Settings) -> Iterator[Finding]:
+def look_at_model(settings: Settings) -> Iterator[PartFinding]:
     """Yield whether the model pair is complete and as its manifest says."""
     pair = load_pair(settings.engine.model)
     yield good("model", f"{settings.engine.model}, manifest {pair.manifest_digest[:12]}")
