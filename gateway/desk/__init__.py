@@ -10,6 +10,7 @@ Not here: transport, HTML, the walk's own order.
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     orders      orders as their owners see them, and the cancel of one order
     answers     answers to an agent, made from the decision's records
+    happenings  what happens to decisions and orders, as events
     receipts    signatures over answers
     feeding     what feeds deliver: judged, a change of condition on record
     reads       records of who looked at what

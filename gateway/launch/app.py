@@ -331,13 +331,13 @@ class _Starter:
         return privacy
 
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
-        self._desk_made.scopes.open_accounts()
         refuse_changed_terms(self._plan, reader, self._orders)
         refuse_stray_policy(self._plan, reader)
         if said := unnamed_said(self._plan):
             self._say(said)
         for draft in self._plan.opening_records():
             ledger.append(draft)
+        self._desk_made.begin()
         ledger.checkpoint_now()
 
     def _connect(self, fix: FixChild, ledger: Ledger, reader: LedgerReader) -> None:

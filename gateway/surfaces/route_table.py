@@ -46,6 +46,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/orders"): "orders",
     ("GET", "/v1/orders/{name}"): "order/CLORDID",
     ("GET", "/v1/kill"): "kill",
+    ("GET", "/v1/events"): "events, once an hour",
     ("GET", "/v1/differences"): "differences",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",

@@ -19,6 +19,7 @@ from gateway.installation.settings import ApiSettings
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.api.app import build_api
 from gateway.surfaces.connections import BoundedConfig, ConnectionLimits, bound
+from gateway.surfaces.following import Following
 from gateway.surfaces.route_table import access_rows
 from gateway.surfaces.web.actions import DeskActions
 from gateway.surfaces.web.doors import Entrance
@@ -105,6 +106,7 @@ class Server:
                 raise
         self._limits = limits
         self.address = f"http://{settings.host}:{self._socket.getsockname()[1]}"
+        self._following: Following | None = None
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -118,6 +120,7 @@ class Server:
             self._socket.listen()  # uvloop closes a socket that cannot listen and reports nothing
         except OSError as error:
             raise _taken(self.address, error) from None
+        self._following = getattr(app.state, "following", None)
         self._server = uvicorn.Server(BoundedConfig(app, self._limits, self._local_users))
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
         self._thread = threading.Thread(
@@ -135,7 +138,9 @@ class Server:
         )
 
     def stop(self) -> None:
-        """Stop serving."""
+        """Stop serving; open event streams end first, because a stop waits for every answer."""
+        if self._following is not None:
+            self._following.close()
         if self._server is not None:
             self._server.should_exit = True
         if self._thread is not None:

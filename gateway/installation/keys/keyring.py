@@ -143,6 +143,13 @@ class Keyring:
                 found = Caller(name=name, role=Role(entry["role"]), scope=_scope_of(entry))
         return found
 
+    def caller(self, name: str) -> Caller | None:
+        """Return the holder of the key of this name, or None."""
+        entry = self._bearers().get(name)
+        if entry is None:
+            return None
+        return Caller(name=name, role=Role(entry["role"]), scope=_scope_of(entry))
+
     def scope(self, name: str) -> KeyScope | None:
         """Return the scope of the key of `name`; None without one."""
         return _scope_of(self._bearers().get(name, {}))

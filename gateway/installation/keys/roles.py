@@ -24,6 +24,7 @@ class SigningRole(StrEnum):
 MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
     "read": frozenset({Role.AGENT, Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
+    "follow": frozenset({Role.AGENT, Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "watch": frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "cancel": frozenset({Role.AGENT, Role.OPERATOR}),
     "approve": frozenset({Role.APPROVER}),

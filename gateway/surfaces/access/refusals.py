@@ -54,6 +54,7 @@ class AccessReason(StrEnum):
     KEY_EXPIRED = "key_expired"
     UNKNOWN_INSTRUMENT = "unknown_instrument"
     BUSY = "busy"
+    TOO_MANY_STREAMS = "too_many_streams"
 
 
 def may_not(action: str) -> str:

@@ -6,6 +6,7 @@ Not here: HTML, request models.
     bodies       strict JSON bodies: no key twice
     intents      POST /v1/intents
     orders       GET /v1/orders, GET /v1/orders/{name}, POST /v1/orders/{name}/cancel
+    events       GET /v1/events
     market       POST /v1/market/quotes, /v1/market/bars
     decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
     privacy      POST /v1/privacy/erase, hold, release-hold, disclose

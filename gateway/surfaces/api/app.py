@@ -12,8 +12,18 @@ from gateway.desk.desk import Desk
 from gateway.errors import GatewayError, OutOfScopeError
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
-from gateway.surfaces.api import decisions, health, intents, log, market, orders, privacy
+from gateway.surfaces.api import (
+    decisions,
+    events,
+    health,
+    intents,
+    log,
+    market,
+    orders,
+    privacy,
+)
 from gateway.surfaces.api.control import differences, kill
+from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit
 
 FIELD_CHARS_MAX: Final = 80
@@ -51,9 +61,11 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.add_middleware(BodyLimit)
     app.state.desk = desk
     app.state.keyring = keyring
+    app.state.following = Following(lambda: desk.own.reader)
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    for module in (intents, orders, market, decisions, kill, differences, privacy, log, health):
+    resources = (intents, orders, events, market, decisions, kill, differences)
+    for module in (*resources, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

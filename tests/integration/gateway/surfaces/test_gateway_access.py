@@ -90,6 +90,7 @@ class Site:
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
             ("{name}", "site.css"),
+            ("/v1/events", "/v1/events?wait_s=0"),  # otherwise it stays open
         ):
             path = path.replace(name, value)
         assert "{" not in path, f"say here what to put into {path}"

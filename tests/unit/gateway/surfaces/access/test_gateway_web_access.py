@@ -84,6 +84,7 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
     assert {action: {role.value for role in roles} for action, roles in MAY.items()} == {
         "submit": {"agent", "operator"},
         "read": {"agent", "operator", "approver", "auditor"},
+        "follow": {"agent", "operator", "approver", "auditor"},
         "watch": {"operator", "approver", "auditor"},
         "cancel": {"agent", "operator"},
         "approve": {"approver"},
