@@ -34,6 +34,7 @@ from gateway.installation.children.simulator import Simulator
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market
 from gateway.launch.parts import (
+    make_book_check,
     make_kill_switch,
     make_tools,
     make_views,
@@ -63,7 +64,7 @@ from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
 from gateway.walk.reconciliation.asking import Budget, Chaser
-from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
+from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
 from gateway.walk.reconciliation.recovery import (
     close_abandoned,
@@ -247,17 +248,8 @@ class _Starter:
         )
 
     def _book_check(self, ledger: Ledger, reader: LedgerReader) -> BookCheck:
-        return BookCheck(
-            CheckTools(
-                ledger=ledger,
-                reader=reader,
-                orders=self._orders,
-                books=self._desk_made.own.section,
-                session=self._settler.session,
-                instruments=self._plan.instruments,
-                pause=clock.pause,
-            )
-        )
+        books, session = self._desk_made.own.section, self._settler.session
+        return make_book_check(self._plan, ledger, reader, self._orders, books, session)
 
     def _desk(
         self,

@@ -48,6 +48,8 @@ from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
+from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
+from gateway.walk.section import Section
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig
 from inference.forecast.placebo import TableModel
@@ -278,6 +280,28 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
             deadline_s=settings.deadline_s,
         ),
         seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
+    )
+
+
+def make_book_check(
+    plan: Plan,
+    ledger: Ledger,
+    reader: LedgerReader,
+    orders: Orders,
+    books: Section,
+    session: str,
+) -> BookCheck:
+    """Return what compares the book with the broker."""
+    return BookCheck(
+        CheckTools(
+            ledger=ledger,
+            reader=reader,
+            orders=orders,
+            books=books,
+            session=session,
+            instruments=plan.instruments,
+            pause=clock.pause,
+        )
     )
 
 
