@@ -58,12 +58,7 @@ _TABLE: tuple[KindSpec, ...] = (
         "instrument reference? table_digest?",
         "listed:<digest of the payload>",
     ),
-    _spec(
-        Kind.RECEIPT_KEY,
-        _C,
-        "algorithm public run_id",
-        "receipt_key:<public>",
-    ),
+    _spec(Kind.RECEIPT_KEY, _C, "algorithm public run_id", "receipt_key:<public>"),
     _spec(
         Kind.AGENT_SCOPED,
         _C,
@@ -281,12 +276,7 @@ _TABLE: tuple[KindSpec, ...] = (
         "new_target?",
         "event:<run_id>:<n>",
     ),
-    _spec(
-        Kind.FIX_INBOUND,
-        _S,
-        "offset raw msg_type digest session?",
-        "inbound:<offset>",
-    ),
+    _spec(Kind.FIX_INBOUND, _S, "offset raw msg_type digest session?", "inbound:<offset>"),
     _spec(
         Kind.FIX_ANOMALY,
         _S,

@@ -121,6 +121,18 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
             return given, None
 
 
+def record_document(record: Record) -> dict[str, Any]:
+    """Return a record as the API shows it."""
+    return {
+        "seq": record.seq,
+        "stream_seq": record.stream_seq,
+        "kind": record.kind.value,
+        "recorded_at_us": record.recorded_at_us,
+        "leaf": record.leaf.hex(),
+        "payload": record.body,
+    }
+
+
 def _rule_line(rule: dict[str, Any]) -> RuleLine:
     def text(name: str) -> str | None:
         return None if rule[name] is None else str(rule[name])

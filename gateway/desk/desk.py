@@ -13,11 +13,11 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
-from gateway.desk.answers import intent_response, told
+from gateway.desk.answers import intent_response, record_document, told
 from gateway.desk.feeding import Feeding
 from gateway.desk.holds import case_of, waiting_until_us
 from gateway.desk.intents import decision_id_of, request_document, wish_of
-from gateway.desk.orders import CancelPort, OrderDesk, OrderTools
+from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.receipts import Receipts
@@ -107,19 +107,7 @@ class Desk:
         self.scopes = Scopes(
             own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
         )
-        self.order_desk = OrderDesk(
-            OrderTools(
-                ledger=own.tools.ledger,
-                reader=own.reader,
-                orders=own.orders,
-                cancels=own.cancels,
-                session=own.dispatching.profile.name,
-                minor_digits=own.dispatching.profile.minor_digits,
-                instrument=own.instruments.__getitem__,
-                wall_us=own.dispatching.wall_us,
-                market_now_us=own.market.now_us,
-            )
-        )
+        self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels)
 
     def begin(self) -> None:
         """Open the accounts of scoped keys, and put the key of receipts on record.
@@ -206,20 +194,7 @@ class Desk:
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
         self.reads.note(reader, stream)
-        return {
-            "decision_id": decision_id,
-            "records": [
-                {
-                    "seq": r.seq,
-                    "stream_seq": r.stream_seq,
-                    "kind": r.kind.value,
-                    "recorded_at_us": r.recorded_at_us,
-                    "leaf": r.leaf.hex(),
-                    "payload": r.body,
-                }
-                for r in records
-            ],
-        }
+        return {"decision_id": decision_id, "records": [record_document(r) for r in records]}
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest

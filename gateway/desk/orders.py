@@ -13,8 +13,7 @@ next start ends it as not sent. Not here: cancelling everything at once (a kill'
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final, Protocol, cast
 
@@ -33,14 +32,12 @@ from gateway.desk.requests import (
 from gateway.errors import NotCancellableError, UnknownOrderError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.cancel import cancel_not_sent, cancel_requested
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.ports import LedgerPort
-from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
 from gateway.walk.reconciliation.asking import Budget
-from risk.state.instrument import Instrument
 
 LISTED_MAX: Final = 1_000
 PACE_S: Final = 0.005
@@ -72,32 +69,15 @@ class PacedCancels:
         return self._fix.cancel_order(order, cancel_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderTools:
-    """What orders are shown and cancelled with.
-
-    Attributes:
-        session: name of the FIX session that the orders are sent on.
-        instrument: raises KeyError for a symbol that is not traded any more.
-        wall_us: for an order's age.
-    """
-
-    ledger: LedgerPort
-    reader: LedgerReader
-    orders: Orders
-    cancels: CancelPort
-    session: str
-    minor_digits: int
-    instrument: Callable[[str], Instrument]
-    wall_us: Callable[[], int]
-    market_now_us: Callable[[], int]
-
-
 class OrderDesk:
     """Lists and cancels orders. Thread-safe."""
 
-    def __init__(self, tools: OrderTools) -> None:
+    def __init__(self, tools: DispatchTools, reader: LedgerReader, cancels: CancelPort) -> None:
+        """Take the orders' own tools, and what cancels one at the broker."""
         self._tools = tools
+        self._reader = reader
+        self._cancels = cancels
+        self._session = tools.profile.name
         self._asking = threading.Lock()
 
     def listed(
@@ -203,7 +183,7 @@ class OrderDesk:
             )
         draft = cancel_requested(
             standing,
-            session=self._tools.session,
+            session=self._session,
             requested_by=caller.name,
             role=caller.role.value,
             client_key=request.client_key,
@@ -223,7 +203,7 @@ class OrderDesk:
         if standing.sending is None:
             raise AssertionError("an order is cancelled once it was announced")
         fields = OrderSending.of(standing.sending).fields
-        result = self._tools.cancels.cancel_order(fields, asked.cancel_id)
+        result = self._cancels.cancel_order(fields, asked.cancel_id)
         # a crash here leaves the child's note, which the next start records
         if result.outcome != "refused":
             return  # sent; or nobody answered, and the child's journal knows whether it left
@@ -236,9 +216,7 @@ class OrderDesk:
         if not state and not standing.is_live:
             state, detail = CancelOutcome.TOO_LATE.value, f"the order is {standing.order_state}"
         if not state:
-            noted = self._tools.reader.by_key(
-                f"session/{self._tools.session}", f"cancel:{asked.cancel_id}"
-            )
+            noted = self._reader.by_key(f"session/{self._session}", f"cancel:{asked.cancel_id}")
             state = "requested" if noted is None else "sent"
         return CancelLine(
             cancel_id=asked.cancel_id,
@@ -261,7 +239,7 @@ class OrderDesk:
         except KeyError:
             return None
         ticks = Decimal(sum(fill.qty_lots * fill.price_ticks for fill in fills)) / lots
-        price = (ticks * tick_minor).scaleb(-self._tools.minor_digits)
+        price = (ticks * tick_minor).scaleb(-self._tools.profile.minor_digits)
         return f"{price.quantize(_SHOWN).normalize():f}"
 
 

@@ -63,14 +63,10 @@ from gateway.walk.dispatch import DispatchTools, withdraw_late
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
+from gateway.walk.reconciliation import recovery
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
-from gateway.walk.reconciliation.recovery import (
-    close_abandoned,
-    end_unsent_cancels,
-    mark_unknown,
-)
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import SettleTools
@@ -350,9 +346,10 @@ class _Starter:
         )
         self._events.cancels.take()
         self._settler.drain()
-        end_unsent_cancels(ledger, self._orders, self._events.cancels, market_time_us=now_us)
-        mark_unknown(ledger, self._orders, market_time_us=now_us)
-        ended = close_abandoned(
+        sent = self._events.cancels
+        recovery.end_unsent_cancels(ledger, self._orders, sent, market_time_us=now_us)
+        recovery.mark_unknown(ledger, self._orders, market_time_us=now_us)
+        ended = recovery.close_abandoned(
             ledger,
             self._orders,
             self._desk_made.own.section.differences,
