@@ -77,7 +77,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         RUN + "decision_id instrument as_of_us snapshot_blob news_digest bars_digest strategy? "
         "author? session_index? session_date? n_bars? n_news? news? client_key? "
-        "policy_digest? policy_version?",
+        "policy_digest? policy_version? narrative? narrative_as_of_us?",
         "snapshot",
     ),
     _spec(

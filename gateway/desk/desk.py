@@ -354,12 +354,14 @@ class Desk:
 
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]
+        reach = self.own.market.reach()  # before the snapshot: what comes between is not claimed
         snapshot = self.own.market.snapshot(request.instrument)
         return Case(
             decision_id=decision_id,
             tags=self.scopes.tags_of(caller),
             instrument=instrument,
             snapshot=snapshot,
+            narrative=reach,
             strategy=AGENT_WISH,
             author=caller.name,
             tick=lambda: self.own.market.tick(request.instrument),

@@ -20,6 +20,7 @@ from gateway.errors import FeedRefusedError
 from gateway.feeds.board import SOURCES_MAX, FedMarket
 from gateway.feeds.conditions import STANDS, Condition, Finding
 from gateway.feeds.items import QUOTES, BarItem
+from gateway.feeds.news.posted import ALL, EVENTS, EventItem
 from gateway.feeds.series import Item
 from gateway.walk.journal.run import feed_condition, feed_mark
 from gateway.walk.ports import LedgerPort, Tags
@@ -28,8 +29,8 @@ AGAIN_US: Final = 60_000_000
 _Line = tuple[str, str, str]
 
 
-class BarKeeper(Protocol):
-    """Keeps bars over a restart."""
+class Keeper(Protocol):
+    """Keeps bars and events over a restart."""
 
     def keep(self, bars: Sequence[BarItem]) -> None:
         """Keep bars durably; one that is kept already stays as it is.
@@ -37,6 +38,9 @@ class BarKeeper(Protocol):
         Raises:
             NotReadyError: nothing was kept.
         """
+
+    def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
+        """Keep events likewise."""
 
 
 @dataclass(slots=True)
@@ -53,16 +57,17 @@ class Feeding:
     monotonic_us: Callable[[], int]
     accounts: Callable[[], frozenset[str]]
     mark_every_us: int = 60_000_000
-    table: BarKeeper | None = None
+    table: Keeper | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _unkept: list[BarItem] = field(default_factory=list)
+    _untold: list[EventItem] = field(default_factory=list)
     _recorded: dict[_Line, Condition] = field(default_factory=dict)
     _when: dict[tuple[_Line, Condition], int] = field(default_factory=dict)
     _number: int = 0
     _marked_us: dict[str, int] = field(default_factory=dict)
     _days: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def take(self, feed: str, items: Sequence[Item]) -> dict[str, Any]:
+    def take(self, feed: str, items: Sequence[Item | EventItem]) -> dict[str, Any]:
         """Take items in order and return what became of them.
 
         Items before one that is refused, or before a ledger that does not answer, are taken: the
@@ -78,7 +83,10 @@ class Feeding:
         with self._turn:
             try:
                 for number, item in enumerate(items, start=1):
-                    finding = self._take(feed, item, number)
+                    if isinstance(item, EventItem):
+                        finding = self._take_event(item, number)
+                    else:
+                        finding = self._take(feed, item, number)
                     repeats += finding.condition is Condition.REPEAT
                     taken += finding.condition is not Condition.REPEAT
                     if finding.condition not in {Condition.OK, Condition.REPEAT}:
@@ -99,6 +107,10 @@ class Feeding:
             lines = self.market.feeds()
             for line in lines:
                 self._record(line, self.market.finding(*line), self.market.last_sequence(*line))
+            narrative = self.market.narrative
+            for name in narrative.sources():
+                line = (EVENTS, ALL, name)
+                self._record(line, narrative.finding(name), narrative.last_sequence(name))
             for instrument in sorted({line[1] for line in lines if line[0] == QUOTES}):
                 self._mark(instrument)
 
@@ -125,12 +137,39 @@ class Feeding:
             )
         return told
 
+    def _take_event(self, item: EventItem, number: int) -> Finding:
+        narrative, received_us = self.market.narrative, self.wall_us()
+        if not narrative.has_room(item.source):
+            raise FeedRefusedError(
+                problem=f"item {number}: events come from too many sources already; one of them"
+                ' must end: post its {"complete_us": .., "ends": true}'
+            )
+        finding = narrative.judged(item, received_us)
+        if finding.condition is Condition.REPEAT:
+            return finding
+        self._record((EVENTS, ALL, item.source), finding, item.sequence)
+        # a crash here leaves a condition on record; the feed posts the event again
+        narrative.take(item, finding)
+        if finding.condition is Condition.CONFLICT:
+            raise FeedRefusedError(
+                problem=f"item {number}: sequence {item.sequence} of {item.source}:"
+                f" {finding.detail}"
+            )
+        if finding.condition in STANDS:
+            self._untold.append(item)
+        return finding
+
     def _keep(self) -> None:
-        """Keep the bars that stand; what was not kept is kept with the next call."""
-        if self.table is not None and self._unkept:
-            # a crash here leaves bars that nobody kept: no answer said so, they are posted again
-            self.table.keep(self._unkept)
+        """Keep the bars and events that stand; what was not kept is kept with the next call."""
+        if self.table is not None:
+            # a crash here leaves items that nobody kept: no answer said so, they are posted again
+            if self._unkept:
+                self.table.keep(self._unkept)
+            self._unkept.clear()
+            if self._untold:
+                self.table.keep_events(self._untold, self.wall_us())
         self._unkept.clear()
+        self._untold.clear()
 
     def _record(self, line: _Line, finding: Finding, sequence: int) -> None:
         if self._recorded.get(line) is finding.condition:
@@ -179,7 +218,7 @@ class Feeding:
         self._days |= {(account, instrument): day for account in accounts}
 
 
-def _told(number: int, item: Item, finding: Finding) -> dict[str, Any]:
+def _told(number: int, item: Item | EventItem, finding: Finding) -> dict[str, Any]:
     return {
         "item": number,
         "instrument": item.instrument,

@@ -34,9 +34,10 @@ from gateway.feeds.conditions import (
 )
 from gateway.feeds.items import BARS, QUOTES, BarItem
 from gateway.feeds.market import Market
+from gateway.feeds.news.fed import FedNarrative
 from gateway.feeds.series import Item, Series
 from gateway.feeds.sources import apart
-from gateway.walk.ports import Tick
+from gateway.walk.ports import NarrativeReach, Tick
 from inference.codec.codec import MIN_BARS
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 from risk.state.instrument import Instrument
@@ -61,6 +62,7 @@ class FedMarket(Market):
         super().__init__()
         self._instruments = instruments
         self._limits = limits
+        self.narrative = FedNarrative(limits)
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
         self._lines: dict[tuple[str, str], dict[str, Series]] = {}
@@ -172,15 +174,20 @@ class FedMarket(Market):
         """
         with self._board:
             self._refuse_quote(instrument)
-            bars = self._usable_bars(instrument)
+            bars, now_us = self._usable_bars(instrument), self._wall_us()
             return Snapshot(
                 instrument=instrument,
                 asset_class=AssetClass(self._instruments[instrument].asset_class),
                 frequency=Frequency.DAILY,
-                as_of_us=self._wall_us(),
+                as_of_us=now_us,
                 bars=tuple(map(_seen, bars)),
-                news=(),
+                news=self.narrative.news(instrument, now_us),
             )
+
+    @override
+    def reach(self) -> NarrativeReach:
+        """Return up to when the narrative is complete; ask before the snapshot is taken."""
+        return self.narrative.reach(self._wall_us())
 
     @override
     def tick(self, instrument: str) -> Tick:

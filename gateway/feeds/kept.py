@@ -1,4 +1,4 @@
-"""The bars that feeds delivered, kept over a restart: a plain table outside the ledger.
+"""Bars and events that feeds delivered, kept over a restart: plain tables outside the ledger.
 
 Its role has no right in the ledger; rows are added and read, never changed. It is no evidence: what
 a decision saw is a blob in the ledger.
@@ -6,6 +6,7 @@ a decision saw is a blob in the ledger.
 Not here: whether a bar is sound (`gateway.feeds.conditions`).
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -15,6 +16,7 @@ from audit.store.tables import TABLES_ROLE, DatabaseError
 from audit.store.watchdog import Watchdog
 from gateway.errors import NotReadyError
 from gateway.feeds.items import BarItem
+from gateway.feeds.news.posted import EventItem, parse_event
 
 TIMEOUT_S: Final = 5.0
 _COLUMNS: Final = (
@@ -32,9 +34,23 @@ SELECT {_COLUMNS} FROM (
 WHERE place <= %s ORDER BY instrument, source, sequence
 """  # noqa: S608 - constants
 
+EVENTS_MAX: Final = 4096
+_KEEP_EVENT: Final = (
+    "INSERT INTO market.event (source, sequence, received_us, document) VALUES (%s, %s, %s, %s)"
+    " ON CONFLICT DO NOTHING"
+)
+_EVENTS: Final = """
+SELECT document FROM (
+  SELECT *, row_number() OVER (PARTITION BY source ORDER BY sequence DESC) AS place,
+    max(received_us) OVER (PARTITION BY source) AS newest_us
+  FROM market.event
+) AS numbered
+WHERE place <= %s AND newest_us >= %s ORDER BY source, sequence
+"""
 
-class BarTable:
-    """The table of bars. Thread-safe; a database that hangs is left after `TIMEOUT_S`."""
+
+class KeptTables:
+    """The tables of bars and events. Thread-safe; a hanging database is left after `TIMEOUT_S`."""
 
     def __init__(self, dsn: str, timeout_s: float = TIMEOUT_S) -> None:
         self._watchdog = Watchdog()
@@ -47,16 +63,7 @@ class BarTable:
         Raises:
             NotReadyError: the database does not answer or refuses; nothing was kept.
         """
-        if not bars:
-            return
-        rows = [_row(bar) for bar in bars]
-        with (
-            self._answering(),
-            self._pool.connection(self._timeout_s) as lent,
-            lent.transaction(),
-            lent.cursor() as cursor,
-        ):
-            cursor.executemany(_KEEP, rows)
+        self._add(_KEEP, [_row(bar) for bar in bars])
 
     def newest(self, instruments: Iterable[str], count: int) -> tuple[BarItem, ...]:
         """Return the `count` newest bars of each instrument and source, in order.
@@ -68,10 +75,40 @@ class BarTable:
             found = lent.execute(_NEWEST, (sorted(instruments), count)).fetchall()
         return tuple(_bar(*row) for row in found)
 
+    def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
+        """Keep events durably; one that is kept already stays as it is.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses; nothing was kept.
+        """
+        rows = [(e.source, e.sequence, received_us, e.document) for e in events if e.document]
+        self._add(_KEEP_EVENT, rows)
+
+    def events(self, since_us: int) -> tuple[EventItem, ...]:
+        """Return the newest events of each source that delivered since a time, in order.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        with self._answering(), self._pool.connection(self._timeout_s) as lent:
+            found = lent.execute(_EVENTS, (EVENTS_MAX, since_us)).fetchall()
+        return tuple(parse_event(json.loads(document)) for (document,) in found)
+
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
         self._watchdog.close()
+
+    def _add(self, statement: str, rows: Sequence[tuple[str | int, ...]]) -> None:
+        if not rows:
+            return
+        with (
+            self._answering(),
+            self._pool.connection(self._timeout_s) as lent,
+            lent.transaction(),
+            lent.cursor() as cursor,
+        ):
+            cursor.executemany(statement.encode(), rows)
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -79,7 +116,7 @@ class BarTable:
             yield
         except DatabaseError as error:
             raise NotReadyError(
-                part="the table of bars", state=f"away ({type(error).__name__}): post again"
+                part="the table of the feeds", state=f"away ({type(error).__name__}): post again"
             ) from error
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from gateway.clock import MarketInstant, monotonic_us
 from gateway.errors import RequestError
 from gateway.feeds.sessions import PlaybackSession
-from gateway.walk.ports import Tick
+from gateway.walk.ports import NarrativeReach, Tick
 from inference.snapshot import Snapshot
 from risk.state.state import Phase, Quote
 
@@ -67,6 +67,10 @@ class Market:
             RequestError: the instrument is not quoted.
         """
         return self.session(instrument).snapshot
+
+    def reach(self) -> NarrativeReach | None:
+        """Return up to when the narrative is complete; None: up to a snapshot's own time."""
+        return None
 
     def tick(self, instrument: str) -> Tick:
         """Return the standing quote as the feed last repeated it."""

@@ -8,8 +8,9 @@ from gateway.desk.feeding import Feeding
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
 from gateway.feeds.items import BARS
-from gateway.feeds.kept import BarTable
+from gateway.feeds.kept import KeptTables
 from gateway.feeds.market import Market
+from gateway.feeds.news.fed import NEWS_US
 from gateway.feeds.series import KEPT
 from gateway.launch.plan import Plan
 from gateway.walk.section import Section
@@ -43,9 +44,10 @@ def make_feeding(
     if not isinstance(market, FedMarket):
         return None
     dsn, stack = kept_in
-    table = BarTable(plan.settings.feeds.dsn or dsn)
+    table = KeptTables(plan.settings.feeds.dsn or dsn)
     stack.callback(table.close)
     market.bring_back(table.newest(plan.instruments, KEPT[BARS]))
+    market.narrative.bring_back(table.events(clock.wall_us() - NEWS_US))
     return Feeding(
         market=market,
         ledger=ledger,

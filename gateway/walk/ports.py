@@ -119,6 +119,19 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NarrativeReach:
+    """Up to when the narrative behind a decision is complete.
+
+    Attributes:
+        absent: no feed delivers a narrative, so nothing is claimed of it.
+        as_of_us: market time; None if it is absent or nobody knows.
+    """
+
+    absent: bool
+    as_of_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One decision to make.
 
@@ -130,6 +143,8 @@ class Case:
         attempt: 0 for the first forecast; part of the seed.
         opened_seq: the seed's checkpoint must not exceed this record, the decision's first or a
             renewal's approval; None before there is one.
+        narrative: up to when the narrative is complete; None: up to the snapshot's own time, as the
+            playback knows it.
         labels: further fields of `snapshot_taken` (session index and date).
     """
 
@@ -144,12 +159,19 @@ class Case:
     directional: bool = False
     attempt: int = 0
     opened_seq: int | None = None
+    narrative: NarrativeReach | None = None
     labels: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     def stream(self) -> str:
         """The decision's stream in the ledger."""
         return f"decision/{self.decision_id}"
+
+    @property
+    def reach(self) -> NarrativeReach:
+        """Up to when the narrative is complete."""
+        own = NarrativeReach(absent=False, as_of_us=self.snapshot.as_of_us)
+        return self.narrative or own
 
     def intent_of(self, sizing: Sizing) -> Intent | None:
         """Return the intent that a sizing leads to, or None."""

@@ -11,8 +11,8 @@ from risk.state.state import Phase
 from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 
-def _at_most(observed: int, limit: int, reason: Reason) -> Measured:
-    return Measured(observed=observed, limit=limit, reason=reason)
+def _at_most(observed: int, limit: int, reason: Reason, waived: Reason | None = None) -> Measured:
+    return Measured(observed=observed, limit=limit, reason=reason, waived=waived)
 
 
 def _market(case: RuleCase) -> tuple[Measured, ...]:
@@ -36,13 +36,17 @@ def _market(case: RuleCase) -> tuple[Measured, ...]:
 def _inputs(case: RuleCase) -> tuple[Measured, ...]:
     forecast, narrative = case.state.forecast, case.state.narrative_as_of_us
     now, limits = positive(case.state.now_us), case.for_class
-    if forecast is None or narrative is None:
+    absent: object = case.state.narrative_absent  # a forged state may hold anything
+    if type(absent) is not bool or (absent and narrative is not None):
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
+    if forecast is None or (narrative is None and not absent):
         raise RuleRefusal(Reason.INPUT_MISSING)
     if forecast.instrument != case.intent.instrument:
         raise RuleRefusal(Reason.INSTRUMENT_MISMATCH)
     age = now - positive(forecast.as_of_us)
     reach = positive(positive(forecast.horizon) * positive(forecast.bar_us))
-    narrative_age = now - positive(narrative)
+    narrative_age = 0 if narrative is None else now - positive(narrative)
+    waived = Reason.NARRATIVE_ABSENT if absent is True else None
     return (
         _at_most(
             ratio_up(max(0, age), 10_000, reach),
@@ -50,8 +54,8 @@ def _inputs(case: RuleCase) -> tuple[Measured, ...]:
             Reason.FORECAST_STALE,
         ),
         _at_most(max(0, -age), 0, Reason.FORECAST_FROM_THE_FUTURE),
-        _at_most(narrative_age, limits.narrative_age_max.value, Reason.NARRATIVE_STALE),
-        _at_most(max(0, -narrative_age), 0, Reason.NARRATIVE_FROM_THE_FUTURE),
+        _at_most(narrative_age, limits.narrative_age_max.value, Reason.NARRATIVE_STALE, waived),
+        _at_most(max(0, -narrative_age), 0, Reason.NARRATIVE_FROM_THE_FUTURE, waived),
     )
 
 

@@ -70,6 +70,7 @@ class RiskState:
         recent: Intents judged before, as `relevant_history` selects them.
         renewal: True if a held or approved intent is judged again; its own reservation and earlier
             verdicts are then left out.
+        narrative_absent: True if no feed delivers a narrative, so that its age limits nothing.
         book_differs: True while the instrument's book differs from the broker's reports and no
             person has resolved it.
     """
@@ -85,6 +86,7 @@ class RiskState:
     policy_status: PolicyStatus
     renewal: bool = False
     book_differs: bool = False
+    narrative_absent: bool = False
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
@@ -119,9 +121,10 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         DocumentError: A field holds a value outside the profile.
     """
     document = document_of(state)
-    if not state.book_differs:
+    for name in ("book_differs", "narrative_absent"):
         # left out when false, so that states older than this field keep their digest
-        del document["book_differs"]
+        if not getattr(state, name):
+            del document[name]
     return document
 
 

@@ -1,12 +1,16 @@
 """Items as a feed posts them, made from the playback's first session and moved to today."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from gateway.desk.feeding import Feeding
+from gateway.errors import NotReadyError
 from gateway.feeds.board import FedMarket
 from gateway.feeds.conditions import FeedLimits
+from gateway.feeds.items import BarItem
+from gateway.feeds.news.posted import EventItem
 from gateway.feeds.sessions import PlaybackSession, load_playback, price_text
 from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.set_clock import SetClock
@@ -82,3 +86,21 @@ def fed_desk(desk: MemoryDesk) -> FedDesk:
     dispatching = replace(own.dispatching, market_now_us=market.now_us)
     desk.small.desk.own = replace(own, market=market, feeding=feeding, dispatching=dispatching)
     return FedDesk(desk, clock, market, feeding)
+
+
+class KeptInMemory:
+    """The tables of bars and events in memory, which may be away."""
+
+    def __init__(self) -> None:
+        self.rows: list[BarItem] = []
+        self.events: list[EventItem] = []
+        self.away = False
+
+    def keep(self, bars: Sequence[BarItem]) -> None:
+        if self.away:
+            raise NotReadyError(part="the table of bars", state="away")
+        self.rows += bars
+
+    def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
+        assert received_us
+        self.events += events

@@ -193,7 +193,7 @@ def found(verdict: Verdict, rule: str, check: str) -> RuleResult:
 
 
 def state_from_document(document: object) -> RiskState:
-    """Return the state that a document holds; states older than `book_differs` lack that field."""
+    """Return the state that a document holds; states older than a field lack it."""
     if type(document) is dict:
-        document = {"book_differs": False} | document
+        document = {"book_differs": False, "narrative_absent": False} | document
     return value_of(RiskState, document)

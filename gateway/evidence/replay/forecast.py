@@ -57,7 +57,8 @@ def intent_received(past: Past, record: Record) -> str:
 
 def snapshot_taken(past: Past, record: Record) -> str:
     """Read the inputs from their blob; make the case for all later steps."""
-    blob = journal.SnapshotTaken.of(record).snapshot_blob
+    taken = journal.SnapshotTaken.of(record)
+    blob = taken.snapshot_blob
     snapshot = snapshot_from_document(json.loads(_blob(past, record, blob)))
     instrument = past.instrument(snapshot.instrument)
     sizing = past.policy.sizing
@@ -82,6 +83,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
         tick=_no_tick,
         propose=propose,
         directional=directional,
+        narrative=taken.reach,
         labels=labels,
     )
     past.prompt = past.codec.encode(snapshot)

@@ -1,4 +1,4 @@
-"""POST /v1/market/quotes and /bars: what feeds deliver; one item, a list, or one item a line."""
+"""POST /v1/market/quotes, /bars, /events: what feeds deliver; one item, a list, or one a line."""
 
 import json
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from gateway.desk.desk import Desk
 from gateway.errors import IntakeError, RequestError
 from gateway.feeds.items import BARS, QUOTES, PostedBar, PostedQuote, parse
+from gateway.feeds.news.posted import EVENTS, EventItem, PostedEvent, parse_event
 from gateway.feeds.series import Item
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
@@ -48,6 +49,15 @@ async def bars(
     return await _take(request, BARS)
 
 
+@router.post("/events", summary="Deliver dated events", openapi_extra=_body(PostedEvent))
+async def events(
+    request: Request,
+    caller: Annotated[Caller, Depends(allowed("feed"))],  # noqa: ARG001 - the door
+) -> dict[str, Any]:
+    """Take events, or a source's word that it is complete up to a time (`complete_us`)."""
+    return await _take(request, EVENTS)
+
+
 async def _take(request: Request, feed: str) -> dict[str, Any]:
     desk: Desk = request.app.state.desk
     feeding = desk.own.feeding
@@ -81,9 +91,11 @@ def _parsed(text: bytes, where: str) -> Any:  # noqa: ANN401 - any JSON value
         raise _malformed(where, "", f"is not JSON: {said}") from None
 
 
-def _item(where: str, feed: str, value: object, instruments: Mapping[str, Instrument]) -> Item:
+def _item(
+    where: str, feed: str, value: object, instruments: Mapping[str, Instrument]
+) -> Item | EventItem:
     try:
-        return parse(feed, value, instruments)
+        return parse_event(value) if feed == EVENTS else parse(feed, value, instruments)
     except IntakeError as error:
         raise _malformed(where, error.where, error.problem) from None
 

@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import digest_of, draft
-from gateway.walk.ports import Case
+from gateway.walk.ports import Case, NarrativeReach
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, forecast_document
@@ -54,16 +54,37 @@ def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
             "strategy": case.strategy,
             "author": case.author,
             **policy,
+            **_reach(case.narrative),
             **case.labels,
         },
         tagged=True,
     )
 
 
+def _reach(narrative: NarrativeReach | None) -> dict[str, JSON]:
+    """Return up to when a fed narrative is complete; empty where the playback knows it."""
+    if narrative is None:
+        return {}
+    if narrative.absent:
+        return {"narrative": "absent"}
+    return {"narrative": "fed", "narrative_as_of_us": narrative.as_of_us}
+
+
 class SnapshotTaken(Contents, frozen=True, kw_only=True):
+    """The contents of `snapshot_taken`; `narrative` is empty where it is the playback's."""
+
     instrument: str
     as_of_us: int
     snapshot_blob: str
+    narrative: str = ""
+    narrative_as_of_us: int | None = None
+
+    @property
+    def reach(self) -> NarrativeReach | None:
+        """Up to when a fed narrative is complete."""
+        if not self.narrative:
+            return None
+        return NarrativeReach(absent=self.narrative == "absent", as_of_us=self.narrative_as_of_us)
 
 
 def forecast_requested(

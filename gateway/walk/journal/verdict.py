@@ -58,6 +58,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "state": {
                 **document_of(state.kill),
                 **({"book_differs": True} if state.book_differs else {}),
+                **({"narrative_absent": True} if state.narrative_absent else {}),
             },
             "quote": None if state.quote is None else document_of(state.quote),
             "narrative_as_of_us": state.narrative_as_of_us,

@@ -9,7 +9,7 @@ from audit.store.logins import LOGIN_ROLE, admit
 from audit.store.tables import TABLES_ROLE, connect, migrate
 from gateway.errors import NotReadyError
 from gateway.feeds.items import BarItem
-from gateway.feeds.kept import BarTable
+from gateway.feeds.kept import KeptTables
 from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 
@@ -30,14 +30,14 @@ def bar(number: int, source: str = "alpha", instrument: str = "SPXN") -> BarItem
 
 
 @pytest.fixture
-def table(postgres_dsn: str) -> Iterator[BarTable]:
+def table(postgres_dsn: str) -> Iterator[KeptTables]:
     migrate(postgres_dsn)
-    opened = BarTable(postgres_dsn)
+    opened = KeptTables(postgres_dsn)
     yield opened
     opened.close()
 
 
-def test_what_was_kept_comes_back_in_order_and_once(table: BarTable) -> None:
+def test_what_was_kept_comes_back_in_order_and_once(table: KeptTables) -> None:
     table.keep([bar(2), bar(1), bar(3, "beta"), bar(9, instrument="NDXN")])
     table.keep([bar(2), bar(3)])
     assert table.newest(["SPXN"], 10) == (bar(1), bar(2), bar(3), bar(3, "beta"))
@@ -45,14 +45,14 @@ def test_what_was_kept_comes_back_in_order_and_once(table: BarTable) -> None:
     assert table.newest(["OTHER"], 10) == ()
 
 
-def test_nothing_of_a_request_is_kept_when_one_bar_is_refused(table: BarTable) -> None:
-    with pytest.raises(NotReadyError, match="table of bars is away"):
+def test_nothing_of_a_request_is_kept_when_one_bar_is_refused(table: KeptTables) -> None:
+    with pytest.raises(NotReadyError, match="table of the feeds is away"):
         table.keep([bar(1), bar(0)])
     assert table.newest(["SPXN"], 10) == ()
 
 
 def test_a_database_that_is_away_is_said_so() -> None:
-    away = BarTable("host=127.0.0.1 port=1 dbname=none")
+    away = KeptTables("host=127.0.0.1 port=1 dbname=none")
     with pytest.raises(NotReadyError):
         away.newest(["SPXN"], 1)
     away.close()

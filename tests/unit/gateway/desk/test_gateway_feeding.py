@@ -1,6 +1,5 @@
 """What feeds deliver to a desk: conditions on record, marks, and refusals that name them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +14,6 @@ from gateway.evidence.replay.replay import replay
 from gateway.feeds.items import (
     BARS,
     QUOTES,
-    BarItem,
     PostedBar,
     PostedQuote,
     QuoteItem,
@@ -23,7 +21,7 @@ from gateway.feeds.items import (
     quote_item,
 )
 from gateway.walk.journal.run import MarkTaken
-from tests.doubles.feeds import FedDesk, bars, fed_desk, quote
+from tests.doubles.feeds import FedDesk, KeptInMemory, bars, fed_desk, quote
 from tests.doubles.memory_desk import TABLE, memory_desk
 from tests.doubles.small_desk import INSTRUMENTS
 
@@ -219,21 +217,8 @@ def test_a_fifth_source_waits_until_one_is_quiet(fed: FedDesk) -> None:
     assert put(fed, 1, source="epsilon")["conditions"] == []
 
 
-class Table:
-    """A table of bars in memory, which may be away."""
-
-    def __init__(self) -> None:
-        self.rows: list[BarItem] = []
-        self.away = False
-
-    def keep(self, bars: Sequence[BarItem]) -> None:
-        if self.away:
-            raise NotReadyError(part="the table of bars", state="away")
-        self.rows += bars
-
-
 def test_bars_that_could_not_be_kept_are_kept_later(fed: FedDesk) -> None:
-    table = fed.feeding.table = Table()
+    table = fed.feeding.table = KeptInMemory()
     table.away = True
     posted = [bar_item(PostedBar(**one), SPXN) for one in bars(3, fed.clock.wall_us())]
     with pytest.raises(NotReadyError):
@@ -246,7 +231,7 @@ def test_bars_that_could_not_be_kept_are_kept_later(fed: FedDesk) -> None:
 
 
 def test_a_new_board_goes_on_from_the_bars_that_were_kept(fed: FedDesk, tmp_path: Path) -> None:
-    table = fed.feeding.table = Table()
+    table = fed.feeding.table = KeptInMemory()
     fill(fed)
     after = fed_desk(memory_desk(tmp_path / "after", live=False))
     after.market.bring_back(table.rows)
