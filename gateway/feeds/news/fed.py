@@ -26,7 +26,7 @@ SOURCES_MAX: Final = 8
 
 
 @dataclass(slots=True)
-class _Told:
+class _Teller:
     """What one source told.
 
     Attributes:
@@ -72,14 +72,14 @@ class FedNarrative:
 
     def __init__(self, limits: FeedLimits) -> None:
         self._limits = limits
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _Teller] = {}
         self._turn = threading.Lock()
 
     def bring_back(self, items: Iterable[EventItem]) -> None:
         """Take events that were kept before a restart, in order of their sequences."""
         with self._turn:
             for item in items:
-                self._told.setdefault(item.source, _Told()).take(item)
+                self._told.setdefault(item.source, _Teller()).take(item)
 
     def has_room(self, source: str) -> bool:
         """Return whether a source may deliver."""
@@ -89,7 +89,7 @@ class FedNarrative:
     def judged(self, item: EventItem, received_us: int) -> Finding:
         """Return what an item's condition would be; nothing changes."""
         with self._turn:
-            told = self._told.get(item.source) or _Told()
+            told = self._told.get(item.source) or _Teller()
         early_us = item.event_us - received_us
         if item.news is None and item == told.word:
             return Finding(condition=Condition.REPEAT)
@@ -110,7 +110,7 @@ class FedNarrative:
     def take(self, item: EventItem, finding: Finding) -> None:
         """Take a judged item that is no repeat."""
         with self._turn:
-            told = self._told.setdefault(item.source, _Told())
+            told = self._told.setdefault(item.source, _Teller())
             told.finding = finding
             if finding.condition in STANDS:
                 told.take(item)
@@ -125,7 +125,7 @@ class FedNarrative:
     def finding(self, source: str) -> Finding:
         """Return a source's condition: its last item's, or a gap that stands."""
         with self._turn:
-            told = self._told.get(source) or _Told()
+            told = self._told.get(source) or _Teller()
             missing = told.missing(max(told.items, default=0))
             if told.finding.condition in STANDS:
                 gap = Finding(condition=Condition.GAP, detail=f"{missing} missing")
