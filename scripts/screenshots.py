@@ -48,6 +48,7 @@ PAGES = (
     "/",
     "/?outcome=filled",
     "/positions",
+    "/session",
     "/positions?account=agent",
     "/ledger",
     "/records/0",

@@ -7,7 +7,7 @@ Not here: what a report means.
     guard         the final check of every outbound message
     link          the pipe between gateway and child
     initiator     the quickfix initiator with its guarded callbacks
-    listener      where the callbacks' events go, and what was sent
+    listener      where the callbacks' events go, what was sent, what passed lately
     logon_probe   proves after a logon that no sequence gap is left
     redial        how often a session that is down tries to log on
     line          TCP connects of this process that hang

@@ -15,7 +15,6 @@ Rules:
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ from fix.durable.wire_log import WireLog
 from fix.errors import MessageError
 from fix.session.guard import Gate, Refusal
 from fix.session.line import abandon, hanging
-from fix.session.listener import Listener, Sent, wire_view
+from fix.session.listener import Listener, Sent, Traffic, wire_view
 from fix.session.redial import Redial
 from fix.wire.messages import MSG_TYPE, Fields, parse, wire_text
 
@@ -57,6 +56,7 @@ class Callbacks(quickfix.Application):
     ) -> None:
         super().__init__()
         self.sequence = sequence
+        self.traffic = Traffic(monotonic_us)
         self.session_id: quickfix.SessionID | None = None
         self.leaving = threading.local()
         self._gate = gate
@@ -137,6 +137,7 @@ class Callbacks(quickfix.Application):
             return Refusal.MALFORMED
         refusal = self._gate.judge(fields, logged_on=self.is_logged_on)
         if refusal is None:
+            self.traffic.note("out", fields)
             self.sequence.sent(msg_seq_num)
             self.leaving.sent = Sent(msg_seq_num=msg_seq_num, raw=raw, epoch=self.sequence.epoch)
         return refusal
@@ -161,6 +162,7 @@ class Callbacks(quickfix.Application):
 
     def _on_own_admin(self, raw: str) -> None:
         fields = dict(parse(raw))
+        self.traffic.note("out", fields)
         number = int(fields[_SEQ_NUM])
         if fields[MSG_TYPE] == _LOGON:
             self._own_reset = fields.get(_RESET_FLAG) == "Y"
@@ -213,6 +215,7 @@ class Callbacks(quickfix.Application):
 
     def _on_admin(self, raw: str) -> None:
         fields = dict(parse(raw))
+        self.traffic.note("in", fields)
         if fields[MSG_TYPE] == _LOGON and fields.get(_RESET_FLAG) == "Y" and not self._own_reset:
             self._on_flagged()
         self._count(fields)
@@ -228,7 +231,9 @@ class Callbacks(quickfix.Application):
     def _on_app(self, raw: str) -> None:
         self._keep(raw)
         with contextlib.suppress(MessageError, KeyError, ValueError):  # the gateway judges it
-            self._count(dict(parse(raw)))
+            fields = dict(parse(raw))
+            self.traffic.note("in", fields)
+            self._count(fields)
 
     def _keep(self, raw: str) -> None:
         try:
@@ -387,12 +392,3 @@ class InitiatorSession:
         if free:
             self._egress.release()
         return free
-
-
-def install_signals(on_terminate: Callable[[], None]) -> None:
-    """Ignore SIGINT and handle SIGTERM; importing quickfix sets SIGINT to its C default.
-
-    Ctrl-C is the gateway's; the pipe shows when it ends. The kernel also sends SIGTERM then.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: on_terminate())

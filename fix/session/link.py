@@ -24,7 +24,8 @@ Commands (gateway to child):
 Events (child to gateway): ``hello`` {next_sender, next_target, live, damaged}; ``session`` {state,
 logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``sweep`` {phase,
 confirmed, unknown, open}; ``reset`` {reset_no, allowed, new_sender}; ``fault`` {where, detail};
-``answer`` {n, result, ...}.
+``answer`` {n, result, ...}; ``vitals``, every second, {next_sender, next_target} and what
+`fix.session.listener.Traffic.frame` returns.
 
 At end of file the child sends no new order and sweeps the live ones. Every function that reads a
 line or a field raises `ChildError` if it is malformed.

@@ -1,10 +1,26 @@
-"""Where the session's callbacks report, and what was sent. Not here: quickfix."""
+"""Where the session's callbacks report, what was sent, and what went over the session lately.
 
-from collections.abc import Callable
+`Traffic` is kept in memory for the people who watch: the inbox, the engine's log and the ledger are
+the evidence. It keeps no text, name or price, so that a page may show it.
+
+Not here: quickfix, and what a message means.
+"""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
+from fix.session.link import Frame, Json
+
+RECENT_MAX = 20
+GAPS_MAX = 10
+_SECOND_US = 1_000_000
+_TYPE, _NUMBER, _DUP, _CL_ORD_ID, _EXEC, _STATUS = 35, 34, 43, 11, 150, 39
+_LOGON, _RESEND, _GAP_FILL = "A", "2", "4"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +56,87 @@ class Sent:
 def wire_view(text: str) -> str:
     """Return quickfix's text, which it decoded as UTF-8, as one character per wire byte."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+class Passed(NamedTuple):
+    """One message; `about` is its ClOrdID, with the ExecType and state of a report."""
+
+    at_us: int
+    direction: str
+    msg_type: str
+    number: int
+    again: bool
+    about: str
+
+
+class Traffic:
+    """Notes each message as it passes. Safe from any thread; times are monotonic microseconds."""
+
+    def __init__(self, monotonic_us: Callable[[], int]) -> None:
+        """Begin with nothing seen."""
+        self._now_us = monotonic_us
+        self._lock = threading.Lock()
+        self._recent: deque[Passed] = deque(maxlen=RECENT_MAX)
+        self._gaps: deque[Json] = deque(maxlen=GAPS_MAX)
+        self._last_us = {"in": 0, "out": 0}
+        self._counts = {"in": 0, "out": 0}
+        self._sent: deque[tuple[int, str]] = deque()
+        self._most: Counter[str] = Counter()
+        self._highest_in = 0
+
+    def note(self, direction: str, fields: Mapping[int, str]) -> None:
+        """Note a message, ``in`` or ``out``; one without a readable number is only counted."""
+        now_us, msg_type = self._now_us(), fields.get(_TYPE, "")
+        digits = fields.get(_NUMBER, "")
+        number = int(digits) if digits.isascii() and digits.isdecimal() else 0
+        words = (fields.get(_CL_ORD_ID, ""), fields.get(_EXEC, ""), fields.get(_STATUS, ""))
+        with self._lock:
+            self._last_us[direction] = now_us
+            self._counts[direction] += 1
+            again = fields.get(_DUP) == "Y"
+            about = " ".join(word for word in words if word)
+            self._recent.append(Passed(now_us, direction, msg_type, number, again, about))
+            if direction == "in" and msg_type == _LOGON:
+                self._highest_in = number  # its numbers may have been reset
+            elif direction == "in":
+                self._highest_in = max(self._highest_in, number)
+            if direction == "out":
+                self._count(now_us, msg_type)
+            if msg_type in {_RESEND, _GAP_FILL}:
+                self._gaps.append(_gap(now_us, direction, fields, number))
+
+    def frame(self) -> Frame:
+        """Return what the gateway is told: see ``vitals`` in `fix.session.link`."""
+        with self._lock:
+            now_us = self._now_us()
+            self._forget(now_us)
+            last_s = Counter(msg_type for _, msg_type in self._sent)
+            return {
+                "at_us": now_us,
+                "in_us": self._last_us["in"],
+                "out_us": self._last_us["out"],
+                "received": self._counts["in"],
+                "sent": self._counts["out"],
+                "highest_in": self._highest_in,
+                "last_s": dict(last_s),
+                "most": dict(self._most),
+                "gaps": list(self._gaps),
+                "recent": [list(one) for one in self._recent],
+            }
+
+    def _count(self, now_us: int, msg_type: str) -> None:
+        self._forget(now_us)
+        self._sent.append((now_us, msg_type))
+        in_second = sum(kind == msg_type for _, kind in self._sent)
+        self._most[msg_type] = max(self._most[msg_type], in_second)
+
+    def _forget(self, now_us: int) -> None:
+        while self._sent and now_us - self._sent[0][0] >= _SECOND_US:
+            self._sent.popleft()
+
+
+def _gap(now_us: int, direction: str, fields: Mapping[int, str], number: int) -> Json:
+    """Return a resend or gap fill: time, direction, type, first and last number (0: open)."""
+    if fields.get(_TYPE) == _RESEND:
+        return [now_us, direction, _RESEND, fields.get(7, ""), fields.get(16, "")]
+    return [now_us, direction, _GAP_FILL, str(number), fields.get(36, "")]

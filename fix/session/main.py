@@ -27,13 +27,14 @@ from fix.durable.resets import Sequence
 from fix.durable.wire_log import WireLog, message_log, scrub_since
 from fix.errors import FixError, JournalError, StoreInUseError
 from fix.session.guard import Gate
-from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession, install_signals
+from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession
 from fix.session.link import Frame, decode, encode, frames, number, text
-from fix.session.listener import Listener
+from fix.session.listener import Listener, Traffic
 from fix.session.sweep_worker import Parts
 from fix.session.worker import SessionWorker
 
 WATCH_S = 0.01
+VITALS_S = 1.0
 LOCK_MARGIN_S = 5
 EXIT_MARGIN_S = 3
 EXIT_CONFIG = 78
@@ -159,7 +160,8 @@ def build_worker(
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)
     stored = stored_numbers(folder)
     sequence = Sequence(folder, profile, wall_us, stored=stored, on_record=last_reset)
-    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener, sequence))
+    callbacks = Callbacks(gate, inbox, wire, listener, sequence)
+    session = InitiatorSession(profile, folder, callbacks)
     session.opened()  # the gateway reads a reset from the file `resets`, before any logon
     worker = SessionWorker(
         Parts(
@@ -190,6 +192,8 @@ def build_worker(
         }
     )
     threading.Thread(target=_watch, args=(word, worker), name="kill watch", daemon=True).start()
+    watched = (session, callbacks.traffic, outbox)
+    threading.Thread(target=_tell_vitals, args=watched, name="vitals", daemon=True).start()
     return worker
 
 
@@ -197,6 +201,15 @@ def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
     outbox.post({"ev": "fault", "where": where, "detail": detail})
     if where == INBOX_LOST:
         outbox.drain(0.2)  # the process ends as soon as this returns
+
+
+def _tell_vitals(session: InitiatorSession, traffic: Traffic, outbox: Outbox) -> None:
+    """Tell the gateway every second what went over the session."""
+    while True:
+        time.sleep(VITALS_S)
+        sender, target = session.numbers()
+        numbers: Frame = {"next_sender": sender, "next_target": target}
+        outbox.post({"ev": "vitals", **numbers, **traffic.frame()})
 
 
 def _watch(word: KillWord, worker: SessionWorker) -> None:
@@ -222,6 +235,15 @@ def _read_commands(
     except FixError as error:
         orphan(str(error))
     orphan("the gateway is gone")
+
+
+def install_signals(on_terminate: Callable[[], None]) -> None:
+    """Ignore SIGINT and handle SIGTERM; importing quickfix sets SIGINT to its C default.
+
+    Ctrl-C is the gateway's; the pipe shows when it ends. The kernel also sends SIGTERM then.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: on_terminate())
 
 
 def leave_in_time(worker: SessionWorker, folder: Path, rest_s: float) -> None:

@@ -35,6 +35,7 @@ from gateway.errors import (
 from gateway.feeds.items import said_unknown
 from gateway.feeds.market import Market
 from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import deadlines
 from gateway.walk.approval import agree, end_hold, is_over, release
@@ -67,6 +68,7 @@ class DeskParts:
         witnessed: returns how far the witnesses are; None without witnesses.
         feeding: takes what feeds post; None where the market is played.
         receipts: signs answers; None gives answers without a receipt.
+        session: returns the FIX session's state, from memory; None without a session.
     """
 
     tags: Tags
@@ -87,6 +89,7 @@ class DeskParts:
     witnessed: Callable[[], dict[str, Any] | None] = lambda: None
     feeding: Feeding | None = None
     receipts: Receipts | None = None
+    session: Callable[[], SessionStatus | None] = lambda: None
 
 
 @dataclass(slots=True)

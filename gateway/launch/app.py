@@ -49,7 +49,7 @@ from gateway.launch.parts import (
     unnamed_said,
 )
 from gateway.launch.plan import Plan
-from gateway.launch.session import await_session, begin_anew, numbers_of
+from gateway.launch.session import await_session, begin_anew, numbers_of, session_of
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.launch.threads.pulse import Pulse
 from gateway.launch.threads.settler import Settler
@@ -307,6 +307,7 @@ class _Starter:
                 witnessed=self._publishing.document,
                 receipts=Receipts(ledger, plan.origin, plan.tags.run_id),
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
+                session=lambda: session_of(fix, profile, self._events.reconciled),
             )
         )
 

@@ -55,6 +55,7 @@ class Events:
         self._over = 0  # the kill whose sweep has ended
         # the logon that could not be reconciled, and when it may be tried again (monotonic)
         self._left: tuple[int, int] | None = None
+        self.reconciled = (0, 0)  # orders answered and asked for, in the newest reconciliation
         self.settler: Settler | None = None
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
@@ -99,7 +100,11 @@ class Events:
                 self._hold_against_broker,
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
+                told=self._answered,
             )
+
+    def _answered(self, answered: int, asked: int) -> None:
+        self.reconciled = (answered, asked)
 
     @contextlib.contextmanager
     def _tried_again(self, logon_no: int) -> Iterator[None]:

@@ -22,6 +22,7 @@ from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.events import note
 from gateway.launch.plan import Plan
+from gateway.telemetry.session import SessionStatus, session_status
 from gateway.walk.journal.session import FixInbound
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import SessionNumbers, numbers
@@ -109,6 +110,19 @@ def numbers_of(plan: Plan, reader: LedgerReader) -> SessionNumbers:
     """Return the sequence numbers of the plan's session, by the ledger and its folder."""
     found = resets_of(plan.state.root / "fix")
     return numbers(reader, _session(plan), found, clock.wall_us())
+
+
+def session_of(fix: FixChild, profile: Profile, reconciled: tuple[int, int]) -> SessionStatus:
+    """Return the session's status, from memory."""
+    return session_status(
+        profile,
+        fix.vitals,
+        state=fix.state,
+        detail=fix.detail,
+        logon_no=fix.logon_no,
+        reconciled=reconciled,
+        now_us=clock.monotonic_us(),
+    )
 
 
 def what_to_do(refused: str) -> str:

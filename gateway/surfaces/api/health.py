@@ -21,10 +21,16 @@ async def healthz() -> dict[str, str]:
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Return each part's state; 503 unless all are ready and no kill is in force.
 
-    With a witness policy, also return how far its witnesses lag.
+    With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
+    numbers, what is missing and the age of its last messages.
     """
     parts: dict[str, str] = request.app.state.desk.parts()
     ready = all(state == "ready" for state in parts.values())
     response.status_code = 200 if ready else 503
     witnessed = request.app.state.desk.own.witnessed()
-    return {"ready": ready, "parts": parts} | ({"witnessed": witnessed} if witnessed else {})
+    session = request.app.state.desk.own.session()
+    return (
+        {"ready": ready, "parts": parts}
+        | ({"session": session.summary()} if session else {})
+        | ({"witnessed": witnessed} if witnessed else {})
+    )

@@ -4,6 +4,7 @@ from gateway.desk.desk import Desk
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
+from gateway.telemetry.session import SessionStatus
 
 
 class DeskActions:
@@ -24,6 +25,10 @@ class DeskActions:
     def book_state(self) -> str:
         """Return `ready`, or where the book and the broker are known to differ."""
         return self._desk.own.section.differences.state
+
+    def session(self) -> SessionStatus | None:
+        """Return the FIX session's state, from memory."""
+        return self._desk.own.session()
 
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return what is in force and what is on record."""

@@ -37,6 +37,7 @@ from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
 from gateway.surfaces.web.views.decision import DecisionView
 from gateway.surfaces.web.views.evidence import VERIFIER
 from gateway.surfaces.web.views.lists import OUTCOMES, Views
+from gateway.telemetry.session import SessionStatus
 
 HERE: Final = Path(__file__).parent
 ASSETS: Final = {
@@ -62,6 +63,9 @@ class Actions(Protocol):
 
     def book_state(self) -> str:
         """Return `ready`, or where the book and the broker are known to differ."""
+
+    def session(self) -> SessionStatus | None:
+        """Return the FIX session's state, from memory."""
 
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return one line for the person."""
@@ -91,6 +95,7 @@ def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -
         ("/", pages.decisions),
         ("/decisions/{decision_id}", pages.decision),
         ("/positions", pages.positions),
+        ("/session", pages.session),
         ("/ledger", pages.ledger),
         ("/records/{seq}", pages.record),
         ("/records/{seq}/check", pages.check),
@@ -200,6 +205,12 @@ class Pages:
         view = self._views.positions(run, account)
         self._noted(request, "positions" if view is None else f"positions/{view.account}")
         return self._page(request, "positions.html", here="/positions", view=view)
+
+    def session(self, request: Request) -> Response:
+        """Show the FIX session: state, numbers, gaps, throttle, last messages."""
+        status = self._actions.session()
+        self._noted(request, "session")
+        return self._page(request, "session.html", here="/session", session=status)
 
     def ledger(
         self, request: Request, before: Annotated[int | None, Query(ge=0)] = None

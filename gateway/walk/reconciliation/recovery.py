@@ -100,7 +100,7 @@ def end_unsent_cancels(
     return len(unsent)
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913  # four keyword-only
     fix: ReconcilePort,
     orders: Orders,
     note: Note,
@@ -109,12 +109,14 @@ def reconcile(
     *,
     logon_no: int,
     inbox_offset: int,
+    told: Callable[[int, int], None] = lambda _answered, _asked: None,
 ) -> bool:
     """Ask for every order that may be live, wait for answers, open the session.
 
     The wait is bounded. `inbox_offset` is where the inbox stood before the questions. Orders that
     stay unknown go to `note`. `check` compares the book with the answers up to the offset that it
-    is given. Returns whether the logon still holds.
+    is given. `told` gets the progress: orders answered, orders asked for. Returns whether the
+    logon still holds.
     """
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
@@ -130,6 +132,7 @@ def reconcile(
     )
     waiting: deque[Fields] = deque(state.questions())
     while True:
+        told(sum(fate is not Fate.ASKED for fate in state.fates), len(state.fates))
         while waiting and budget.take(clock.monotonic_us()):
             fix.status_request(waiting.popleft())
         if state.is_over(clock.monotonic_us()) or fix.state is not SessionState.RECONCILING:

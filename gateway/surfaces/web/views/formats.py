@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 DASH = "–"
+_FINE_MS, _MINUTES_MS = 10_000, 180_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,6 +59,17 @@ def volatility(value_1e8: int | None) -> str:
     return DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:.3f} %"
 
 
+def ago(age_ms: int | None) -> str:
+    """Return an age in milliseconds as `0.4 s ago`, `12 s ago` or `5 min ago`."""
+    if age_ms is None:
+        return DASH
+    if age_ms < _FINE_MS:
+        return f"{age_ms / 1000:.1f} s ago"
+    if age_ms < _MINUTES_MS:
+        return f"{age_ms // 1000} s ago"
+    return f"{age_ms // 60_000:,} min ago"
+
+
 def whole(value: int | None) -> str:
     """Return an integer with thousands separators."""
     return DASH if value is None else f"{value:,}".replace("-", "−")
@@ -107,6 +119,7 @@ FILTERS = {
         bp,
         log_return,
         volatility,
+        ago,
         whole,
         short,
         fix_text,

@@ -48,6 +48,9 @@ class NoDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         assert (reader.name, what.partition("/")[0]) == ("auditor", "record")
 
+    def session(self) -> None:
+        """No session."""
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

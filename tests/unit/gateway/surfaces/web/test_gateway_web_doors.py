@@ -32,6 +32,9 @@ class NotedDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         raise NotImplementedError((reader, what))
 
+    def session(self) -> None:
+        """No session."""
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

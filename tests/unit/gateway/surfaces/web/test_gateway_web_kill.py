@@ -27,6 +27,9 @@ class OneDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         raise NotImplementedError((reader, what))
 
+    def session(self) -> None:
+        """No session."""
+
     def book_state(self) -> str:
         """Where the book differs."""
         return self.book

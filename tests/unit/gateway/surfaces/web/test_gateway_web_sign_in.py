@@ -37,6 +37,9 @@ class NoDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         raise NotImplementedError((reader, what))
 
+    def session(self) -> None:
+        """No session."""
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"
