@@ -211,9 +211,9 @@ class Desk:
         with self._answers:
             standing = self.own.orders.get(decision_id)
             case = self._cases.get(decision_id)
-            now = self.own.section.now()
+            section = self.own.section
             approval = agree(
-                standing, case, caller.name, answer.intent_digest, self.own.section, now
+                standing, case, caller.name, answer.intent_digest, section, section.now()
             )
             if standing is None or case is None or standing.verdict is None:
                 raise ApprovalRefusedError(problem="nothing waits for approval here")
@@ -235,13 +235,7 @@ class Desk:
                 self.own.orders.catch_up(records)
                 return {"decision_id": decision_id, "result": "refused"}
             decision = release(
-                standing,
-                case,
-                approval,
-                self.own.tools,
-                self.own.section,
-                self.own.orders,
-                answer.note,
+                standing, case, approval, self.own.tools, section, self.own.orders, answer.note
             )
         self._send(decision)
         if decision.result is not Result.APPROVED:
