@@ -226,6 +226,12 @@ class ResolutionRefusedError(RequestError):
     code: ClassVar[str] = "resolution_refused"
 
 
+class AdjustmentRefusedError(RequestError):
+    """An adjustment of a book would not apply; the message says what is there instead."""
+
+    code: ClassVar[str] = "adjustment_refused"
+
+
 @dataclass(slots=True, kw_only=True)
 class OutOfScopeError(GatewayError):
     """The scope of the agent's key does not cover the request; no model was called.

@@ -6,6 +6,7 @@ Not here: trees and storage.
     kind_names  the names of kinds and streams
     kinds       the closed list of record kinds, in walk order
     kind_spec   one row of that list
+    ledger_kinds its rows about the ledger itself
     canonical   JSON as the one byte string that is hashed (RFC 8785, our profile)
     personal    personal values: salted commitments in the leaf, disclosures stored elsewhere
     sound       whether a record's columns match its leaf

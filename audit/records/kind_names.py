@@ -48,6 +48,7 @@ class Kind(StrEnum):
     FIX_ANOMALY = "fix_anomaly"
     BOOK_DIFFERENCE = "book_difference"
     DIFFERENCE_RESOLVED = "difference_resolved"
+    BOOK_ADJUSTED = "book_adjusted"
     KILL_PRESSED = "kill_pressed"
     KILL_OUTCOME = "kill_outcome"
     KILL_RELEASED = "kill_released"

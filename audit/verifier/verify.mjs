@@ -809,7 +809,7 @@ export const KINDS = new Set(`
   placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested approval_resumed
   approval_given approval_refused reservation_released order_sending order_sent order_refused
   order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
-  session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
+  session_event fix_inbound fix_anomaly book_difference difference_resolved book_adjusted kill_pressed
   kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
   key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
   subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed

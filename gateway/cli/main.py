@@ -26,6 +26,7 @@ from gateway.cli.verbs.setup import begin as beginning
 from gateway.cli.verbs.setup import instruments, keys
 from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import run as running
+from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import orders as ordering
@@ -50,6 +51,7 @@ for group in (
     stopping,
     ordering,
     differing,
+    adjusting,
     keys,
     deciding,
     instruments,

@@ -15,6 +15,9 @@ from gateway.feeds.text import refuse_hidden_text
 MAX_EXPOSURE_BP = 100_000
 # not \d, which takes the digits of every script
 PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
+AMOUNT_PATTERN = r"^$|^-?[0-9]{1,12}(\.[0-9]{1,4})?$"
+SYMBOL_PATTERN = r"^[A-Z0-9.]{1,12}$"
+QUANTITY_MAX = 10**12
 
 
 def _readable(text: str) -> str:
@@ -311,6 +314,48 @@ class ResolveRequest(RequestModel):
         str,
         Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),
     ] = ""
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ] = {}
+
+
+class PositionLine(RequestModel):
+    """A position of an opening; the quantity is in units of the instrument, negative if short."""
+
+    instrument: Annotated[str, Field(pattern=SYMBOL_PATTERN)]
+    quantity: Annotated[int, Field(ge=-QUANTITY_MAX, le=QUANTITY_MAX)]
+    price: Annotated[str, Field(pattern=PRICE_PATTERN, description="average price paid")]
+
+
+class AdjustRequest(RequestModel):
+    """An adjustment of a book beside its orders; which fields count depends on its sort."""
+
+    ref: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="your name of it, used once"),
+    ]
+    sort: Literal["opening", "split", "dividend", "fee", "cash", "trade", "give_up"]
+    account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
+    instrument: Annotated[str, Field(pattern=rf"^$|{SYMBOL_PATTERN}")] = ""
+    amount: Annotated[
+        str, Field(pattern=AMOUNT_PATTERN, description="cash; of an opening, all there is")
+    ] = ""
+    side: Literal["", "BUY", "SELL"] = ""
+    quantity: Annotated[int, Field(ge=0, le=QUANTITY_MAX, description="units, not lots")] = 0
+    price: Annotated[str, Field(pattern=rf"^$|{PRICE_PATTERN}")] = ""
+    fee: Annotated[str, Field(pattern=AMOUNT_PATTERN)] = ""
+    ratio: Annotated[
+        str, Field(pattern=r"^$|^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$", description="new:old")
+    ] = ""
+    positions: Annotated[list[PositionLine], Field(max_length=2_000)] = []
+    reference: Annotated[
+        str,
+        Field(
+            max_length=64, pattern=r"^[\x21-\x7e]*$", description="the broker's ExecID or ticket"
+        ),
+    ] = ""
+    reason: Annotated[Words, Field(min_length=1)]
+    evidence: Annotated[Words, Field(min_length=1, description="what shows it")]
     signatures: dict[
         Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
     ] = {}

@@ -49,6 +49,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/kill"): "kill",
     ("GET", "/v1/events"): "events, once an hour",
     ("GET", "/v1/differences"): "differences",
+    ("GET", "/v1/adjustments"): "adjustments",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
 }

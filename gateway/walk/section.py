@@ -6,12 +6,13 @@ section then folds on and judges again. There is no await and no way around the 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
-from audit.records.record import Record
+from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard
 from audit.store.reader import LedgerReader
 from gateway import clock
@@ -213,6 +214,23 @@ class Section:
                 except GuardMovedError:
                     continue  # a record that the verdict rests on was committed meanwhile
                 return Judged(record=record, intent=intent, verdict=verdict, result=result)
+            raise NotReadyError(part="section", state="moved under every try")
+
+    def adjust(
+        self, account: str, drafts: Callable[[Mapping[str, Book]], Sequence[Draft]]
+    ) -> tuple[Record, ...]:
+        """Commit what `drafts` makes of the books of all accounts, as they are at that moment.
+
+        No verdict is given meanwhile. If a record that `account`'s book rests on comes first, the
+        drafts are made again; what they raise ends it, with nothing committed.
+        """
+        with self._lock:
+            for _ in range(MAX_TRIES):
+                folds = {name: self._advance(fold) for name, fold in self._folds.items()}
+                made = drafts({name: fold.book for name, fold in folds.items()})
+                guard = Guard(section=account, basis_seq=folds[account].basis_seq)
+                with suppress(GuardMovedError):
+                    return self._ledger.append(*made, guard=guard)
             raise NotReadyError(part="section", state="moved under every try")
 
     def judge_placebo(

@@ -5,6 +5,7 @@ Not here: limits.
     instrument  an instrument's units
     holding     one instrument's position at average cost
     book        positions, reservations and losses, folded from events
+    adjustments the opening, splits, cash, trades by phone
     busts       the book's fold with busts and corrections
     state       everything that rules read besides policy and intent
 """

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from risk.errors import BookError
 from risk.intent import Side
+from risk.state.adjustments import Adjustment, CashMoved, Opened, Split, TradedBeside, adjusted
 from risk.state.book import (
     Book,
     BookEvent,
@@ -66,7 +67,7 @@ class Adjusted:
     fill: Filled
 
 
-KeptEvent: TypeAlias = BookEvent | Adjusted
+KeptEvent: TypeAlias = BookEvent | Adjusted | Adjustment
 FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened
 
 
@@ -105,6 +106,8 @@ class BookFold:
 
 def _folded(book: Book, before: Sequence[KeptEvent], event: KeptEvent) -> Book:
     """Return the book after one more event; `before` are the earlier events."""
+    if isinstance(event, Opened | CashMoved | Split | TradedBeside):
+        return adjusted(book, event)
     if not isinstance(event, Adjusted):
         return apply(book, event)
     return _reserving_the_rest(apply(book, event.fill), (*before, event), event.decision_id)

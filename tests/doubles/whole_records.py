@@ -40,6 +40,19 @@ _REST: dict[Kind, dict[str, Any]] = {
         "market_time_us": 0,
     },
     Kind.DIFFERENCE_RESOLVED: {"of_seq": 0, "resolved_by": "otto", "market_time_us": 0},
+    Kind.MARK_TAKEN: {"account": "a"},
+    Kind.BOOK_ADJUSTED: {
+        "account": "a",
+        "ref": "r",
+        "sort": "fee",
+        "adjusted_by": "otto",
+        "reason": "r",
+        "evidence": "e",
+        "terms": {},
+        "signatures": {},
+        "market_time_us": 0,
+        "lots": {},
+    },
 }
 
 

@@ -5,5 +5,6 @@ Not here: what an agent asks.
     kill        the kill switch: close the gate, confirm, record, sweep
     release     a kill's release, signed by two roles
     statements  the statements that the signing roles sign, and their check
+    adjustment  openings, splits, cash and trades by phone, signed by two roles
     resolution  a person's resolution of a difference between the book and the broker
 """

@@ -3,6 +3,7 @@
 Not here: options and help.
 
     differences  list and resolve differences, through the running gateway
+    adjustments  sign and send adjustments of a book
     instruments  check and show a table of instruments
     policies     a policy's draft for a table of instruments
     orders       list orders and cancel one, through the running gateway

@@ -22,7 +22,7 @@ from gateway.surfaces.api import (
     orders,
     privacy,
 )
-from gateway.surfaces.api.control import differences, kill
+from gateway.surfaces.api.control import adjustments, differences, kill
 from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit
 
@@ -40,6 +40,7 @@ STATUS: Final = {
     "approval_refused": 409,
     "release_refused": 403,
     "resolution_refused": 409,
+    "adjustment_refused": 409,
     "lane_full": 503,
     "ledger_timeout": 503,
     "ledger_stopped": 503,
@@ -64,7 +65,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.following = Following(lambda: desk.own.reader)
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    resources = (intents, orders, events, market, decisions, kill, differences)
+    resources = (intents, orders, events, market, decisions, kill, differences, adjustments)
     for module in (*resources, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

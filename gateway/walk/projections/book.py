@@ -7,11 +7,20 @@ through it. A trade's number is that of the record that booked it; busts and cor
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.contents import Ending, Fill
+from gateway.walk.journal.control.adjustment import AdjustmentSort, BookAdjusted
 from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import PlaceboJudged
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven
+from risk.state.adjustments import (
+    Adjustment,
+    CashMoved,
+    CashSort,
+    Opened,
+    Split,
+    TradedBeside,
+)
 from risk.state.book import (
     DayStarted,
     Filled,
@@ -22,6 +31,7 @@ from risk.state.book import (
     Reserved,
 )
 from risk.state.busts import Adjusted, FoldEvent, Reopened, TradeUndone
+from risk.state.holding import Position
 
 # the kinds that change a book, for queries
 BOOK_KINDS = (
@@ -35,8 +45,10 @@ BOOK_KINDS = (
     Kind.ORDER_REPORTED,
     Kind.ORDER_ENDED,
     Kind.DIFFERENCE_RESOLVED,
+    Kind.BOOK_ADJUSTED,
 )
-PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED)
+PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED)
+_FOR_THE_TWIN = frozenset({AdjustmentSort.OPENING, AdjustmentSort.SPLIT, AdjustmentSort.CASH})
 
 
 def book_events(record: Record) -> tuple[FoldEvent, ...]:
@@ -54,8 +66,8 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
             return (OrderClosed(decision_id=name, time_us=Ending.of(record).market_time_us),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=name, time_us=OrderSending.of(record).market_now_us),)
-        case Kind.DIFFERENCE_RESOLVED:
-            return _adjusted(DifferenceResolved.of(record))
+        case Kind.DIFFERENCE_RESOLVED | Kind.BOOK_ADJUSTED:
+            return _by_persons(record)
         case Kind.ORDER_REPORTED:
             return _reported(name, OrderReported.of(record), record.seq)
         case _:
@@ -63,7 +75,14 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
 
 
 def placebo_events(record: Record) -> tuple[FoldEvent, ...]:
-    """Return what one record does to the placebo twin's book."""
+    """Return what one record does to the placebo twin's book.
+
+    It opens with the account, and shares splits and transfers; it has no dividends, fees or trades
+    by phone, which come from what the account itself held and did.
+    """
+    if record.kind is Kind.BOOK_ADJUSTED:
+        done = BookAdjusted.of(record)
+        return (adjustment_of(done),) if done.sort in _FOR_THE_TWIN else ()
     if record.kind is Kind.MARK_TAKEN:
         return _marked(MarkTaken.of(record))
     if record.kind is not Kind.PLACEBO_JUDGED:
@@ -124,12 +143,49 @@ def _reported(decision_id: str, report: OrderReported, seq: int) -> tuple[FoldEv
     return tuple(events)
 
 
-def _adjusted(resolved: DifferenceResolved) -> tuple[FoldEvent, ...]:
-    """Return what an adjustment books; records of earlier versions do not name its decision."""
+def _by_persons(record: Record) -> tuple[FoldEvent, ...]:
+    """Return what persons book; resolutions of earlier versions do not name their decision."""
+    if record.kind is Kind.BOOK_ADJUSTED:
+        return (adjustment_of(BookAdjusted.of(record)),)
+    resolved = DifferenceResolved.of(record)
     if resolved.adjustment is None:
         return ()
     fill, name = _filled(None, resolved.adjustment, resolved.market_time_us), resolved.decision_id
     return (fill if name is None else Adjusted(decision_id=name, fill=fill),)
+
+
+def adjustment_of(done: BookAdjusted) -> Adjustment:
+    """Return what an adjustment does to a book.
+
+    Raises:
+        ValueError: the record lacks what its sort needs.
+    """
+    time_us = done.market_time_us
+    match done.sort:
+        case AdjustmentSort.OPENING:
+            positions = tuple(
+                Position(
+                    instrument=one.instrument,
+                    lots=one.lots,
+                    cost_minor=one.lots * one.price_ticks * one.unit_minor,
+                    unit_minor=one.unit_minor,
+                    mark_ticks=one.price_ticks,
+                    mark_time_us=time_us,
+                )
+                for one in done.positions
+            )
+            return Opened(cash_minor=done.amount_minor, positions=positions, time_us=time_us)
+        case AdjustmentSort.DIVIDEND | AdjustmentSort.FEE | AdjustmentSort.CASH:
+            sort = CashSort(done.sort.value)
+            return CashMoved(sort=sort, amount_minor=done.amount_minor, time_us=time_us)
+        case AdjustmentSort.SPLIT if done.split is not None:
+            new, old = done.split
+            return Split(instrument=done.instrument, new=new, old=old, time_us=time_us)
+        case AdjustmentSort.TRADE | AdjustmentSort.GIVE_UP if done.fill is not None:
+            return TradedBeside(fill=_filled(None, done.fill, time_us))
+        case _:
+            message = f"an adjustment of the sort {done.sort} lacks its terms"
+            raise ValueError(message)
 
 
 def _filled(decision_id: str | None, fill: Fill, time_us: int, *, trade: int = 0) -> Filled:

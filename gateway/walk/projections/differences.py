@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.control.difference import (
     BREACHES,
     BookDifference,
@@ -30,7 +31,11 @@ from gateway.walk.journal.control.difference import (
 EVERY: Final = "*"
 """The instrument of a difference that may be about any instrument."""
 
-DIFFERENCE_KINDS: Final = (Kind.BOOK_DIFFERENCE, Kind.DIFFERENCE_RESOLVED)
+DIFFERENCE_KINDS: Final = (
+    Kind.BOOK_DIFFERENCE,
+    Kind.DIFFERENCE_RESOLVED,
+    Kind.BOOK_ADJUSTED,
+)
 
 
 _COUNTED: Final = frozenset({DifferenceCause.CUM_QTY, DifferenceCause.ACCOUNT_LOTS})
@@ -99,6 +104,11 @@ class _Known:
             )
         elif record.kind is Kind.DIFFERENCE_RESOLVED:
             self._resolve(DifferenceResolved.of(record))
+        elif record.kind is Kind.BOOK_ADJUSTED:
+            done = BookAdjusted.of(record)
+            for symbol, lots in done.lots.items():
+                key = (done.account, symbol)
+                self.adjusted[key] = self.adjusted.get(key, 0) + lots
 
     def _resolve(self, resolved: DifferenceResolved) -> None:
         place = next((k for k, d in self.open.items() if d.seq == resolved.of_seq), None)
@@ -199,7 +209,7 @@ class Differences:
             return apart != self._known.accepted.get(_order_or_account(found), 0)
 
     def adjusted(self, account: str, instrument: str) -> int:
-        """Return the signed lots that resolutions booked in an account, beside its orders."""
+        """Return the signed lots that persons booked in an account, beside its orders."""
         with self._lock:
             return self._known.adjusted.get((account, instrument), 0)
 

@@ -5,4 +5,5 @@ Not here: set-up, evidence.
     kill         kill, kill-report and release
     orders       orders and cancel
     differences  differences and resolve
+    adjustments  book open and adjust
 """

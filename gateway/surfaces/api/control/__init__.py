@@ -4,4 +4,5 @@ Not here: what agents and feeds ask.
 
     kill         POST /v1/kill, POST /v1/kill/release
     differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
+    adjustments  GET and POST /v1/adjustments
 """

@@ -12,6 +12,7 @@ from audit.store.reader import LedgerReader
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Line, line_plot
+from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
@@ -60,6 +61,19 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdjustmentRow:
+    """One adjustment: its record's number, and what it was."""
+
+    seq: int
+    time_us: int
+    sort: str
+    ref: str
+    what: str
+    adjusted_by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionsView:
     """The page's values.
 
@@ -67,6 +81,7 @@ class PositionsView:
         fills: trades that stand; a busted one does not count.
         points: the last closes, newest first: the plots as a table.
         unbooked: records that the book refused; more than zero is a fault.
+        adjustments: what officers booked beside the orders, newest first.
     """
 
     runs: Sequence[RunRow]
@@ -79,6 +94,7 @@ class PositionsView:
     instruments: tuple[str, ...]
     fills: int
     unbooked: int
+    adjustments: tuple[AdjustmentRow, ...] = ()
 
 
 def account_of(reader: LedgerReader, own: str, wanted: str, before_seq: int | None) -> str | None:
@@ -104,6 +120,7 @@ def positions_view(
     placebos = BookFold(books.start)
     points: list[Point] = []
     instruments: dict[str, None] = {}
+    adjustments: list[AdjustmentRow] = []
     fills = unbooked = 0
     for record in records:
         body = Body(record.body)
@@ -116,6 +133,8 @@ def positions_view(
             unbooked += 1
             continue
         fills += _trades(record)
+        if record.kind is Kind.BOOK_ADJUSTED:
+            adjustments.append(adjustment_row(record))
         if record.kind is Kind.MARK_TAKEN:
             instruments.setdefault(body.text("instrument"))
             if body.text("kind") != "open":
@@ -130,11 +149,32 @@ def positions_view(
         account=run.account,
         book=books.book,
         placebo=placebos.book,
-        plots=_plots(points, names, equity_minor),
+        plots=_plots(points, names),
         points=tuple(reversed(points[-ROWS_SHOWN:])),
         instruments=names,
         fills=fills,
         unbooked=unbooked,
+        adjustments=tuple(reversed(adjustments)),
+    )
+
+
+def adjustment_row(record: Record) -> AdjustmentRow:
+    """Return an adjustment as a line for people."""
+    done = BookAdjusted.of(record)
+    said = {
+        "ratio": done.terms.get("ratio"),
+        "lots": ", ".join(f"{lots:+,} {name}" for name, lots in sorted(done.lots.items())),
+        "at": done.terms.get("price"),
+        "amount": done.terms.get("amount"),
+    }
+    return AdjustmentRow(
+        seq=record.seq,
+        time_us=record.recorded_at_us,
+        sort=done.sort.value,
+        ref=done.ref,
+        what=", ".join(f"{name} {text}" for name, text in said.items() if text),
+        adjusted_by=done.adjusted_by,
+        reason=done.reason,
     )
 
 
@@ -155,19 +195,21 @@ def _exposure_bp(book: Book, instrument: str) -> int:
     return round(position.value_minor * 10_000 / book.equity_minor)
 
 
-def _plots(points: Sequence[Point], names: tuple[str, ...], deposit: int) -> tuple[Plot, ...]:
+def _plots(points: Sequence[Point], names: tuple[str, ...]) -> tuple[Plot, ...]:
     if not points:
         return ()
     labels = (formats.day(points[0].time_us), formats.day(points[-1].time_us))
     span = f"from {labels[0]} to {labels[1]}, {len(points)} closes; at the end"
     end = points[-1]
-    profits = [tuple((b.equity_minor - deposit) / 100 for b in books) for books in _books(points)]
+    profits = [
+        tuple((b.equity_minor - b.deposit_minor) / 100 for b in books) for books in _books(points)
+    ]
     twins = ("target model", "placebo twin (table only, never sent)")
     caption = Caption(
         key="pnl",
         title="Profit and loss of the target model and of the placebo twin",
-        desc=f"{span} {formats.signed_money(end.book.equity_minor - deposit)} and"
-        f" {formats.signed_money(end.placebo.equity_minor - deposit)} USD",
+        desc=f"{span} {formats.signed_money(end.book.equity_minor - end.book.deposit_minor)} and"
+        f" {formats.signed_money(end.placebo.equity_minor - end.placebo.deposit_minor)} USD",
     )
     lines = dict(zip(twins, profits, strict=True))
     plots = [_plot("Profit and loss, USD, after fees", lines, caption, labels)]

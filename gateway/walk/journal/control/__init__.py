@@ -3,6 +3,7 @@
 Not here: an order's own records.
 
     difference  differences between book and broker, and their resolution
+    adjustment  adjustments of a book by two officers
     kill        a kill: press, cancels, outcome, release
     access      reads, and refused callers
     receipt     the key that signs receipts

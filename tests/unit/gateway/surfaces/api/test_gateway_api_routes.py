@@ -147,6 +147,19 @@ def test_differences_are_read_on_record_and_resolved_by_an_operator(
     assert call("operator", "POST", "/v1/differences/7/resolve", **word)[0] == 409
 
 
+def test_adjustments_are_an_operators_and_need_both_officers(call: Call, desk: MemoryDesk) -> None:
+    assert call("agent", "GET", "/v1/adjustments")[0] == 403
+    status, listed = call("auditor", "GET", "/v1/adjustments")
+    assert (status, "cash_minor" in str(listed)) == (200, True)
+    word = {"ref": "f", "sort": "fee", "account": "x", "amount": "1.00"}
+    word |= {"reason": "notice", "evidence": "7"}
+    for name in ("agent", "approver", "auditor"):
+        assert call(name, "POST", "/v1/adjustments", **word)[0] == 403
+    status, said = call("operator", "POST", "/v1/adjustments", **word)
+    assert (status, "must sign" in str(said)) == (409, True)
+    assert desk.log.of_kind(Kind.BOOK_ADJUSTED) == []
+
+
 @dataclass
 class KeptAsks:
     """A privacy that does nothing and keeps who asked for what."""

@@ -23,6 +23,7 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
 from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 from risk.intent import Side
+from risk.state.adjustments import Split
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
 from risk.state.busts import FoldEvent, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
@@ -92,6 +93,8 @@ REPORT: dict[str, Any] = {"fill": None, "terminal": False, "market_time_us": 8}
 CLOSED = OrderClosed(decision_id="d-1", time_us=8)
 RELEASED = Released(decision_id="d-1", time_us=8)
 TIME: dict[str, Any] = {"market_time_us": 8}
+SPLIT_TOLD = TIME | {"sort": "split", "instrument": "SPXN", "split": [2, 1]}
+SPLIT = Split(instrument="SPXN", new=2, old=1, time_us=8)
 EVENTS: list[tuple[Kind, dict[str, Any], tuple[FoldEvent, ...]]] = [
     (Kind.MARK_TAKEN, MARK | {"kind": "close"}, (MARKED,)),
     (
@@ -140,6 +143,7 @@ EVENTS: list[tuple[Kind, dict[str, Any], tuple[FoldEvent, ...]]] = [
             CLOSED,
         ),
     ),
+    (Kind.BOOK_ADJUSTED, SPLIT_TOLD, (SPLIT,)),
     (Kind.ORDER_SENT, TIME, ()),
     (Kind.ORDER_UNKNOWN, TIME, ()),
     (Kind.DECISION_SEALED, TIME, ()),
@@ -155,7 +159,7 @@ def test_what_a_record_does_to_a_book(number: int) -> None:
 
 def test_every_kind_that_is_asked_for_means_something() -> None:
     assert set(BOOK_KINDS) == {kind for kind, _, events in EVENTS if events}
-    assert set(PLACEBO_KINDS) == {Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED}
+    assert set(PLACEBO_KINDS) == {Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED}
 
 
 @pytest.mark.parametrize(
@@ -166,6 +170,8 @@ def test_every_kind_that_is_asked_for_means_something() -> None:
         (Kind.PLACEBO_JUDGED, {"fill": None, "market_now_us": 6}, ()),
         (Kind.PLACEBO_JUDGED, {"market_now_us": 6}, ()),
         (Kind.ORDER_REPORTED, REPORT | {"fill": FILL}, ()),
+        (Kind.BOOK_ADJUSTED, TIME | {"sort": "trade", "fill": FILL}, ()),
+        (Kind.BOOK_ADJUSTED, SPLIT_TOLD, (SPLIT,)),
     ],
 )
 def test_what_a_record_does_to_the_twins_book(

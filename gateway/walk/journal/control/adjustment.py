@@ -1,0 +1,82 @@
+"""The record of an adjustment of a book, which two officers signed.
+
+Not here: whether it would apply (`gateway.desk.persons.adjustment`), its effect (`risk.state`).
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents, Fill
+
+
+class AdjustmentSort(StrEnum):
+    """What an adjustment is; a closed list."""
+
+    OPENING = "opening"
+    SPLIT = "split"
+    DIVIDEND = "dividend"
+    FEE = "fee"
+    CASH = "cash"
+    TRADE = "trade"
+    GIVE_UP = "give_up"
+
+
+class PositionOpened(Contents, frozen=True, kw_only=True):
+    """A position of an opening, at its average price."""
+
+    instrument: str
+    lots: int
+    price_ticks: int
+    unit_minor: int
+
+
+class BookAdjusted(Contents, frozen=True, kw_only=True):
+    """The contents of `book_adjusted`.
+
+    Attributes:
+        ref: the officers' own name of it, once for each account.
+        terms: what they signed, as they wrote it: amounts, prices and quantities as text.
+        lots: how many lots it adds to each instrument; negative takes out.
+        amount_minor: cash that came in, or went out; of an opening, the cash there is.
+        fill: a trade by phone, or what a give-up takes out.
+        split: how many lots there are now, of how many before.
+        reference: the other side's name of it, such as the broker's ExecID.
+        trade: the trade as text in the instrument's units, for verifiers.
+    """
+
+    account: str
+    ref: str
+    sort: AdjustmentSort
+    adjusted_by: str
+    reason: str
+    evidence: str
+    terms: dict[str, Any]
+    signatures: dict[str, str]
+    market_time_us: int
+    lots: dict[str, int]
+    instrument: str = ""
+    amount_minor: int = 0
+    fill: Fill | None = None
+    split: tuple[int, int] | None = None
+    positions: tuple[PositionOpened, ...] = ()
+    reference: str = ""
+    trade: dict[str, str] | None = None
+
+
+def adjustment_key(account: str, ref: str) -> str:
+    """Return the idempotency key: an account has a name once."""
+    return f"adjusted:{account}:{ref}"
+
+
+def book_adjusted(contents: BookAdjusted) -> Draft:
+    """Return the record; it moves the account's basis, so no verdict overlooks it."""
+    payload = {name: value for name, value in contents.document().items() if value is not None}
+    return Draft(
+        stream="control",
+        kind=Kind.BOOK_ADJUSTED,
+        payload=payload,
+        actor=f"person:{contents.adjusted_by}",
+        idem_key=adjustment_key(contents.account, contents.ref),
+    )
