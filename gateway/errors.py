@@ -21,6 +21,7 @@ GatewayError
 │   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
+│   ├── StopRefusedError
 │   └── ResolutionRefusedError
 ├── OutOfScopeError      the agent's key does not cover the request
 │   └── OverBudgetError
@@ -218,6 +219,12 @@ class ReleaseRefusedError(RequestError):
     """The kill was not released: two valid signatures from distinct roles are needed."""
 
     code: ClassVar[str] = "release_refused"
+
+
+class StopRefusedError(RequestError):
+    """A stop was not ended, or not carried out; the message says what to do."""
+
+    code: ClassVar[str] = "stop_refused"
 
 
 class ResolutionRefusedError(RequestError):

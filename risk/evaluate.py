@@ -15,6 +15,7 @@ from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule, RuleCase, run
+from risk.rules.stops import stop_results
 from risk.state.state import RiskState, state_digest
 from risk.verdict import (
     Action,
@@ -51,7 +52,7 @@ def evaluate(
     )
     judged = tuple(result for rule in rules for result in run(rule, case))
     return make_verdict(
-        results=readable + _book_agrees(state) + judged,
+        results=readable + _book_agrees(state) + stop_results(case) + judged,
         policy_digest=policy_sealed,
         intent_digest=intent_sealed,
         state_digest=state_sealed,

@@ -5,6 +5,7 @@ Not here: trees and storage.
     record      a draft becomes a header, a leaf and a record
     kind_names  the names of kinds and streams
     kinds       the closed list of record kinds, in walk order
+    stop_kinds  the rows about the kill, stops, modes and registered digests
     kind_spec   one row of that list
     ledger_kinds its rows about the ledger itself
     canonical   JSON as the one byte string that is hashed (RFC 8785, our profile)

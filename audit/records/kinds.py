@@ -17,6 +17,7 @@ from audit.records.kind_names import Kind, StreamClass
 from audit.records.kind_spec import LEDGER, RUN, KindSpec
 from audit.records.kind_spec import spec as _spec
 from audit.records.ledger_kinds import LEDGER_KINDS
+from audit.records.stop_kinds import STOP_KINDS
 
 __all__ = ["KINDS", "LEDGER", "RUN", "Kind", "KindSpec", "StreamClass"]
 
@@ -307,28 +308,7 @@ _TABLE: tuple[KindSpec, ...] = (
         "adjusted:<account>:<ref>",
         firm_wide=True,
     ),
-    _spec(
-        Kind.KILL_PRESSED,
-        _C,
-        "kill_epoch actor_name reason confirmed open? elapsed_us? source? press_id? boot_id? "
-        "pressed_us? confirmed_us?",
-        "kill:<kill_epoch>",
-        firm_wide=True,
-    ),
-    _spec(
-        Kind.KILL_OUTCOME,
-        _C,
-        "kill_epoch confirmed unknown open detail elapsed_us? boot_id? pressed_us? last_order_us? "
-        "first_cancel_us? last_cancel_us? answered_us?",
-        "kill_outcome:<kill_epoch>:<n>",
-    ),
-    _spec(
-        Kind.KILL_RELEASED,
-        _C,
-        "kill_epoch released_by reason signatures? log_id? press_id? live?",
-        "release:<kill_epoch>",
-        firm_wide=True,
-    ),
+    *STOP_KINDS,
     _spec(Kind.OPERATOR_NOTE, _C, "text author?", "note:<n>"),
     _spec(
         Kind.READ_RECORDED,

@@ -43,6 +43,12 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "ledger_restored": ("reason",),
     "operator_note": ("text",),
     "session_event": ("detail",),
+    "kill_drilled": ("reason",),
+    "stop_begun": ("reason",),
+    "stop_ended": ("reason",),
+    "cancel_all_asked": ("reason",),
+    "mode_entered": ("reason",),
+    "digests_registered": ("reason",),
 }
 """Fields of free text, by kind; text that names a known person becomes a personal value."""
 _SUBJECT = re.compile(r"psn-[a-z2-7]{16}")

@@ -1284,6 +1284,8 @@ key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_ex
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 feed_condition agent_scoped receipt_key approval_resumed
 cancel_requested cancel_ended
+kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
+digests_registered
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

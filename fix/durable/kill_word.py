@@ -292,6 +292,19 @@ class KillWord:
                 self._store(KillWordState(kill_epoch, killed=killed))
         return self.read()
 
+    def rehearse(self) -> None:
+        """Do what makes a press durable (lock, msync, fsync) and change no byte.
+
+        Raises:
+            KillWordError: another process holds the lock, or the disk refuses.
+        """
+        with self._writing():
+            try:
+                self._map.flush()
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise self._error(f"cannot be made durable: {error.strerror}") from error
+
     def close(self) -> None:
         """Unmap the word without changing it."""
         self._map.close()

@@ -230,6 +230,8 @@ def _read_commands(
         for frame in frames(link):
             if frame.get("op") == "kill":
                 worker.confirm_kill(frame)
+            elif frame.get("op") == "drill":
+                worker.confirm_drill(frame)
             else:
                 worker.command(frame)
     except FixError as error:

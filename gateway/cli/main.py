@@ -30,6 +30,7 @@ from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import orders as ordering
+from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
@@ -50,6 +51,7 @@ for group in (
     publishing,
     stopping,
     ordering,
+    pausing,
     differing,
     adjusting,
     keys,

@@ -18,6 +18,8 @@ from gateway.desk.feeding import Feeding
 from gateway.desk.holds import case_of, waiting_until_us
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.orders import CancelPort, OrderDesk
+from gateway.desk.persons.cancel_all import CancelAll
+from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.receipts import Receipts
@@ -38,7 +40,7 @@ from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import deadlines
-from gateway.walk.approval import agree, end_hold, is_over, release
+from gateway.walk.approval import agree, end_hold, is_over, order_of, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch
 from gateway.walk.journal import decision as journal
@@ -48,8 +50,7 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
 from inference.errors import EngineError
-from risk.approved import ApprovedOrder, approve
-from risk.errors import ApprovalError
+from risk.approved import ApprovedOrder
 from risk.sizing import Sizing
 from risk.state.instrument import Instrument
 
@@ -69,6 +70,7 @@ class DeskParts:
         feeding: takes what feeds post; None where the market is played.
         receipts: signs answers; None gives answers without a receipt.
         session: returns the FIX session's state, from memory; None without a session.
+        cancel_all: cancels every live order; None without a FIX session, as `drills`.
     """
 
     tags: Tags
@@ -90,6 +92,8 @@ class DeskParts:
     feeding: Feeding | None = None
     receipts: Receipts | None = None
     session: Callable[[], SessionStatus | None] = lambda: None
+    cancel_all: CancelAll | None = None
+    drills: Drills | None = None
 
 
 @dataclass(slots=True)
@@ -128,9 +132,13 @@ class Desk:
         return self.own.kill_switch
 
     def parts(self) -> dict[str, str]:
-        """Return the state of each part and of the kill."""
+        """Return the state of each part, of the stops and of the kill."""
         epoch, killed = self.own.word.read()
-        return {**self.own.parts(), "kill": f"in force, epoch {epoch}" if killed else "ready"}
+        return {
+            **self.own.parts(),
+            "stops": self.own.section.stops.state,
+            "kill": f"in force, epoch {epoch}" if killed else "ready",
+        }
 
     def make(self, case: Case) -> Decision:
         """Decide one case and send the order if it was approved."""
@@ -320,34 +328,18 @@ class Desk:
             ApprovalError: the policy, the kill epoch or the instrument's readiness changed since
                 the verdict.
         """
-        if standing.approving is None:
-            raise ApprovalError("nothing approves this order")
-        given = journal_verdicts.VerdictGiven.of(standing.approving)
-        epoch, killed = self.own.word.read()
-        status = self.own.section.status()
-        if killed or epoch != given.kill_epoch:
-            raise ApprovalError("the kill epoch changed since the verdict")
-        if status.policy_digest != given.policy_digest or status.standing != "ACTIVE":
-            raise ApprovalError("the policy changed since the verdict")
-        if self.own.section.differences.blocks(given.instrument):
-            raise ApprovalError("the book differs from the broker's since the verdict")
-        self.scopes.still_covers(given, standing.approving.seq)
-        return approve(
-            given.intent,
-            given.verdict,
-            standing.approving.leaf,
-            given.send_before_us,
-            given.kill_epoch,
-            given.approval,
-        )
+        order = order_of(standing, self.own.section, self.own.word.read())
+        if (approving := standing.approving) is not None:
+            self.scopes.still_covers(journal_verdicts.VerdictGiven.of(approving), approving.seq)
+        return order
 
     def _send(self, decision: Decision) -> None:
         standing = self.own.orders.get(decision.decision_id)
         if decision.result is Result.APPROVED and standing is not None:
             with self.own.telemetry.span("dispatch"):
                 result = dispatch(standing, self.own.dispatching)
-            outcome = "withdrawn" if result is None else result.outcome
-            self.own.telemetry.count("countersign.orders", result=outcome)
+            left = "withdrawn" if result is None else result.outcome
+            self.own.telemetry.count("countersign.orders", result=left)
 
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]

@@ -286,6 +286,24 @@ class KillRequest(RequestModel):
         return self.kill_epoch, self.press_id
 
 
+class StopRequest(RequestModel):
+    """The reason of a stop, of cancelling every order, or of a drill."""
+
+    reason: Annotated[Words, Field(min_length=1)]
+
+
+class ResumeRequest(RequestModel):
+    """The end of the stops in force, or of one sort; one officer's signature if another pressed."""
+
+    reason: Annotated[Words, Field(min_length=1)]
+    stop: Annotated[
+        Literal["pause", "reduce-only"] | None, Field(description="which; none: every stop")
+    ] = None
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ] = {}
+
+
 class ResolveRequest(RequestModel):
     """A person's resolution of a difference between the book and the broker."""
 

@@ -35,10 +35,12 @@ from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market
 from gateway.launch.parts import (
     make_book_check,
+    make_controls,
     make_kill_switch,
     make_tools,
     make_views,
     open_ledger,
+    part_states,
     recorded_epoch,
     refuse_changed_terms,
     refuse_stray_policy,
@@ -59,6 +61,7 @@ from gateway.surfaces.web.doors import SIGN_IN
 from gateway.surfaces.web.sessions import Sessions
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import failpoints
+from gateway.walk.approval import held_back
 from gateway.walk.dispatch import DispatchTools, withdraw_late
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
@@ -70,7 +73,6 @@ from gateway.walk.reconciliation.cancels import CancelRecords
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import SettleTools
-from inference.engine.port import EngineState
 
 DEVELOPER: Final = "operator"
 """The user whom the address that `run` prints signs in."""
@@ -258,7 +260,6 @@ class _Starter:
         profile: Profile,
     ) -> Desk:
         plan = self._plan
-        send_within_us = int(plan.settings.fix.send_within_s * 1_000_000)
         section = Section(
             ledger=ledger,
             reader=reader,
@@ -266,13 +267,16 @@ class _Starter:
             policy_keys=plan.keyring.public_keys(),
             kill=word.read,
             wall_us=clock.wall_us,
-            send_within_us=send_within_us,
+            send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
         )
-        ledger.subscribe(section.differences.follow)
-        section.differences.read(ledger.size)
+        for fold in (section.differences, section.stops):
+            ledger.subscribe(fold.follow)
+            fold.read(ledger.size)
         for account in (plan.tags.account, f"{plan.tags.account}.agent"):
             section.open_account(account, plan.equity_minor)
         tools = make_tools(plan, ledger, engine)
+        cancel_all, drills = make_controls(word, fix, ledger, reader, self._orders)
+        self._events.cancel_all = cancel_all
         dispatching = DispatchTools(
             ledger=ledger,
             orders=self._orders,
@@ -286,6 +290,7 @@ class _Starter:
             market_now_us=self._market.now_us,
             persons=self._vault,
             away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
+            held_back=lambda standing: held_back(standing, section),
         )
         return Desk(
             DeskParts(
@@ -308,13 +313,15 @@ class _Starter:
                 receipts=Receipts(ledger, plan.origin, plan.tags.run_id),
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
                 session=lambda: session_of(fix, profile, self._events.reconciled),
+                cancel_all=cancel_all,
+                drills=drills,
             )
         )
 
     def _privacy(self, dsn: str, ledger: Ledger, reader: LedgerReader) -> Privacy:
-        settings, state = self._plan.settings, self._plan.state
+        plan, vault = self._plan, self._vault
         privacy = make_privacy(
-            settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
+            plan.settings, plan.state, dsn=dsn, ledger=ledger, reader=reader, vault=vault
         )
         complete(privacy, self._say)
         return privacy
@@ -368,25 +375,16 @@ class _Starter:
             epoch=known.epoch,
             accept=begins.accept,
         )
-        up = await_session(fix, ours=self._plan.simulator is not None)
-        self._say(f"session    {up}")
+        self._say(f"session    {await_session(fix, ours=self._plan.simulator is not None)}")
 
     def _parts(
         self, ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section
     ) -> dict[str, str]:
-        def ready(good: bool, otherwise: object) -> str:  # noqa: FBT001 - a fact
-            return "ready" if good else str(otherwise)
-
-        policy = section.status().standing
         return {
-            "ledger": ready(ledger.stopped is None, ledger.stopped),
+            **part_states(ledger, engine, fix, section),
             "database": self._pulse.state,
             "housekeeping": self._housekeeping.state,
-            "engine": ready(engine.state is EngineState.READY, engine.state),
-            "fix": ready(fix.state is SessionState.READY, f"{fix.state} {fix.refused}".rstrip()),
             "settler": self._settler.state,
             "orders": self._orders.state,
-            "book": section.differences.state,
-            "policy": ready(policy == "ACTIVE", policy),
             **self._publishing.parts(),
         }

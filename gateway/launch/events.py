@@ -18,6 +18,7 @@ from fix.errors import FixError
 from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
 from gateway import clock
+from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.kill import KillSwitch
 from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
@@ -62,6 +63,7 @@ class Events:
         self.kill_switch: KillSwitch | None = None
         self.cancels: CancelRecords | None = None
         self.book_check: BookCheck | None = None
+        self.cancel_all: CancelAll | None = None
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
@@ -183,6 +185,12 @@ class Events:
         with self._sweeps_told:
             while self._sweeps:
                 event = self._sweeps[0]
+                if self.cancel_all is not None and event.get("phase") == SweepPhase.ENDED:
+                    self.cancel_all.record_outcome(
+                        confirmed=_names(event, "confirmed"),
+                        unknown=_names(event, "unknown"),
+                        still_open=_names(event, "open"),
+                    )
                 self.kill_switch.record_outcome(
                     kill_epoch=int(str(event.get("kill_epoch", 0))),
                     confirmed=_names(event, "confirmed"),

@@ -16,7 +16,10 @@ from audit.sequencer.sequencer import SequencerConfig
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
+from fix.session.link import SessionState
 from gateway import clock
+from gateway.desk.persons.cancel_all import CancelAll
+from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.persons.statements import (
     all_signed,
@@ -47,11 +50,12 @@ from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
+from gateway.walk.projections.kill_times import newest_drill
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.section import Section
 from inference.codec.codec import ReturnCodec
-from inference.engine.port import EngineConfig
+from inference.engine.port import EngineConfig, EngineState
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
@@ -311,6 +315,37 @@ def make_kill_switch(
     """Return the kill switch, with its press notes in the state folder."""
     notes = PressNotes(plan.state.root)
     return KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader), notes=notes)
+
+
+def make_controls(
+    word: KillWord, fix: FixChild, ledger: Ledger, reader: LedgerReader, orders: Orders
+) -> tuple[CancelAll, Drills]:
+    """Return what cancels every order, and the drills with the newest on record."""
+
+    def live() -> list[str]:
+        return sorted(one.cl_ord_id for one in orders.live())
+
+    drilled = newest_drill(reader)
+    drills = Drills(word=word, child=fix, ledger=ledger, live=live, newest=drilled)
+    return CancelAll(ledger, fix.sweep, live), drills
+
+
+def part_states(
+    ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section
+) -> dict[str, str]:
+    """Return "ready" or what is wrong of ledger, engine, session, book and policy."""
+
+    def ready(good: bool, otherwise: object) -> str:  # noqa: FBT001 - a fact
+        return "ready" if good else str(otherwise)
+
+    policy = section.status().standing
+    return {
+        "ledger": ready(ledger.stopped is None, ledger.stopped),
+        "engine": ready(engine.state is EngineState.READY, engine.state),
+        "fix": ready(fix.state is SessionState.READY, f"{fix.state} {fix.refused}".rstrip()),
+        "book": section.differences.state,
+        "policy": ready(policy == "ACTIVE", policy),
+    }
 
 
 def recorded_epoch(reader: LedgerReader) -> int:

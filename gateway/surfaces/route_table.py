@@ -50,6 +50,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/events"): "events, once an hour",
     ("GET", "/v1/differences"): "differences",
     ("GET", "/v1/adjustments"): "adjustments",
+    ("GET", "/v1/stops"): "stops",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
 }

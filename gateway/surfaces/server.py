@@ -21,7 +21,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.surfaces.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.surfaces.following import Following
 from gateway.surfaces.route_table import access_rows
-from gateway.surfaces.web.actions import DeskActions
+from gateway.surfaces.web.actions import DeskActions, DeskControls
 from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.forms import FormGuard
 from gateway.surfaces.web.pages import register
@@ -51,7 +51,7 @@ def build_site(
     app = build_api(desk, keyring, entrance.refusals)
     app.state.privacy = privacy
     app.state.log = log
-    register(app, views, DeskActions(desk), entrance)
+    register(app, views, DeskActions(desk), entrance, DeskControls(desk))
     access_rows(app)
     return app
 

@@ -19,7 +19,7 @@ from gateway.walk.ports import Case, Tools
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
-from risk.approved import Approval, grant
+from risk.approved import Approval, ApprovedOrder, approve, grant
 from risk.errors import ApprovalError
 
 # the outcome of a decision whose renewal did not lead to an order; otherwise: rejected
@@ -127,3 +127,41 @@ def is_over(standing: Standing, section: Section, wall_us: int) -> bool:
     A hold that another process began is over: an answer belongs to what this process showed.
     """
     return section.deadlines.over(deadlines.hold_of(standing.decision_id), wall_us)
+
+
+def order_of(standing: Standing, section: Section, kill: tuple[int, bool]) -> ApprovedOrder:
+    """Return the order of an approved standing; `kill` is the kill word's epoch and state.
+
+    Raises:
+        ApprovalError: the policy, the kill epoch or the instrument's readiness changed since the
+            verdict.
+    """
+    if standing.approving is None:
+        raise ApprovalError("nothing approves this order")
+    given = VerdictGiven.of(standing.approving)
+    epoch, killed = kill
+    status = section.status()
+    if killed or epoch != given.kill_epoch:
+        raise ApprovalError("the kill epoch changed since the verdict")
+    if status.policy_digest != given.policy_digest or status.standing != "ACTIVE":
+        raise ApprovalError("the policy changed since the verdict")
+    if section.differences.blocks(given.instrument):
+        raise ApprovalError("the book differs from the broker's since the verdict")
+    return approve(
+        given.intent,
+        given.verdict,
+        standing.approving.leaf,
+        given.send_before_us,
+        given.kill_epoch,
+        given.approval,
+    )
+
+
+def held_back(standing: Standing, section: Section) -> str:
+    """Return which stop keeps an approved order from leaving, or the empty text.
+
+    One that its verdict was given under does not: the order passed it.
+    """
+    if standing.approving is None:
+        return ""
+    return section.stops.held_back(VerdictGiven.of(standing.approving).stops)

@@ -39,6 +39,7 @@ class DispatchTools:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, no new order is sent.
         away: why the session takes no new order now; empty while it does.
+        held_back: why a stop keeps this approved order from leaving; empty if none does.
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
     """
@@ -55,6 +56,7 @@ class DispatchTools:
     market_now_us: Callable[[], int]
     persons: Persons = field(default=NOBODY)
     away: Callable[[], str] = field(default=lambda: "")
+    held_back: Callable[[Standing], str] = field(default=lambda _: "")
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
@@ -77,8 +79,9 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     if not tools.settling():
         _withdraw(standing, tools, "reports_not_settled")
         return None
-    if away := tools.away():
-        _withdraw(standing, tools, f"fix_session_{away}")
+    away = tools.away()
+    if why := tools.held_back(standing) or (f"fix_session_{away}" if away else ""):
+        _withdraw(standing, tools, why)
         return None
     end = tools.deadlines.end(sending_of(standing.decision_id))
     if end is None:  # an earlier process approved it; its age is unknown
@@ -111,9 +114,13 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     reach(
         "dispatch.sending_committed"
     )  # a crash here leaves SENDING: UNKNOWN, asked for, never re-sent
-    result = tools.broker.hand(
-        name, fields, order.kill_epoch, order.send_before_us, end.monotonic_us
-    )
+    # a stop that was recorded before the announcement is seen here, and holds the order back
+    if stop := tools.held_back(standing):
+        result = HandResult(outcome="refused", reason=stop)
+    else:
+        result = tools.broker.hand(
+            name, fields, order.kill_epoch, order.send_before_us, end.monotonic_us
+        )
     reach("dispatch.handed")  # a crash here leaves SENDING with the order at the broker: reconciled
     _record(standing.decision_id, result, tools)
     reach("dispatch.sent_recorded")

@@ -26,6 +26,7 @@ from gateway.walk.journal.verdict import VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.stops import Stops
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve
 from risk.errors import ApprovalError
@@ -110,6 +111,7 @@ class Section:
         self._kill_epoch = 0
         self._kill_seq = -1
         self.differences = Differences(reader)
+        self.stops = Stops(reader)
 
     @property
     def accounts(self) -> frozenset[str]:
@@ -191,7 +193,8 @@ class Section:
                 renewal = approval is not None
                 state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
                 differs = self.differences.blocks(case.instrument.symbol)
-                state = replace(state, book_differs=differs)
+                stops = self.stops.in_force()
+                state = replace(state, book_differs=differs, stops=stops)
                 verdict = evaluate(self.policy, state, intent)
                 began = self.now()
                 end = self._send_end(began, approval)
@@ -311,6 +314,7 @@ class Section:
                 fold.take(record)
             fold.basis_seq = head
         self.differences.read(head + 1)
+        self.stops.read(head + 1)
         if head > self._kill_seq:
             for record in self._reader.records(
                 stream="control",

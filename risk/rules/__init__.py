@@ -5,6 +5,7 @@ Not here: reading a policy.
     rule       what a rule is, and the comparison of a measurement with its limit
     catalogue  all rules in the order in which they run
     admission  R00 and R01: valid inputs, and the kill latch
+    stops      R01: stops apart from the kill
     limits     R03 to R09: size, price and exposure limits
     exposure   worst-case exposure after an intent
     losses     R11 and R12: loss of a day, and drawdown from the peak

@@ -49,6 +49,13 @@ class KillState:
     egress_epoch: int
 
 
+class Stop(StrEnum):
+    """A stop apart from the kill: no new order, or only orders that reduce a position."""
+
+    PAUSE = "pause"
+    REDUCE_ONLY = "reduce-only"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenIntent:
     """An intent that was judged before, with any verdict."""
@@ -73,6 +80,7 @@ class RiskState:
         narrative_absent: True if no feed delivers a narrative, so that its age limits nothing.
         book_differs: True while the instrument's book differs from the broker's reports and no
             person has resolved it.
+        stops: The stops in force, each once, in the order of `Stop`.
     """
 
     now_us: int
@@ -87,6 +95,7 @@ class RiskState:
     renewal: bool = False
     book_differs: bool = False
     narrative_absent: bool = False
+    stops: tuple[Stop, ...] = ()
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
@@ -121,8 +130,8 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         DocumentError: A field holds a value outside the profile.
     """
     document = document_of(state)
-    for name in ("book_differs", "narrative_absent"):
-        # left out when false, so that states older than this field keep their digest
+    for name in ("book_differs", "narrative_absent", "stops"):
+        # left out when false or empty, so that states older than this field keep their digest
         if not getattr(state, name):
             del document[name]
     return document

@@ -29,8 +29,9 @@ from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.documents import document_of
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_ledger import MemoryLedger
-from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
+from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 TABLE = read_table(
     (Path(__file__).parents[2] / "inference/models/pair_v1/table.safetensors").read_bytes()

@@ -15,10 +15,10 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
-from fix.session.link import HandResult
-from fix.wire.messages import Fields, decimal_text, timestamp
 from gateway.clock import monotonic_us, wall_us
 from gateway.desk.desk import Desk, DeskParts
+from gateway.desk.persons.cancel_all import CancelAll
+from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.strategies import OVERLAY, overlay
 from gateway.feeds.market import Market
@@ -28,6 +28,7 @@ from gateway.installation.policies.policy import development_policy
 from gateway.installation.press_notes import PressNotes
 from gateway.launch.parts import seed_root
 from gateway.telemetry.spans import Telemetry
+from gateway.walk.approval import held_back
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.decision import RECORD_RULES
@@ -36,7 +37,7 @@ from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
-from gateway.walk.settlement import Received, SettleTools, settle
+from gateway.walk.settlement import SettleTools, settle
 from inference.codec.codec import ReturnCodec
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import QTable
@@ -44,13 +45,14 @@ from risk.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.instrument import Instrument
+from tests.doubles.answering_broker import AnswersAtOnce
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.set_clock import Clock
 
 EQUITY_MINOR = 100_000_000
 RUN = "run-pages"
-MSG_TYPE = 35
-DECK = ("fill", "fill", "partial", "fill", "reject", "fill")
+
+
 INSTRUMENTS = {
     p.symbol: Instrument(
         symbol=p.symbol,
@@ -63,96 +65,6 @@ INSTRUMENTS = {
     )
     for p in PLAYED
 }
-
-
-class AnswersAtOnce:
-    """A broker in process: what it is handed is answered by the deck, when asked to."""
-
-    def __init__(self) -> None:
-        """Start with an empty inbox."""
-        self.orders: list[tuple[str, dict[int, str]]] = []
-        self.cancelled: list[tuple[str, str]] = []
-        self.cancel_answer = HandResult(outcome="sent", msg_seq_num=9)
-        self._executions = self._offset = self._answered = 0
-
-    def hand(
-        self,
-        cl_ord_id: str,
-        fields: tuple[tuple[int, str], ...],
-        kill_epoch: int,  # noqa: ARG002 - the real child compares it
-        send_before_us: int,  # noqa: ARG002 - the real child compares it
-        until_us: int,  # noqa: ARG002 - the real child compares it
-    ) -> HandResult:
-        """Take an order; it counts as sent."""
-        self.orders.append((cl_ord_id, dict(fields)))
-        number = len(self.orders) + 1
-        header = ((49, "COUNTERSIGN"), (56, "EMSSIM"), (34, str(number)))
-        return HandResult(outcome="sent", msg_seq_num=number, raw=framed("D", (*header, *fields)))
-
-    def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:  # noqa: ARG002 - always at once
-        """Confirm a kill."""
-        return True
-
-    def cancel_order(self, order: Fields, cancel_id: str) -> HandResult:
-        """Take a cancel."""
-        self.cancelled.append((dict(order)[11], cancel_id))
-        return self.cancel_answer
-
-    def answers(self) -> list[Received]:
-        """Return the reports for every order not yet answered."""
-        reports = []
-        for place in range(self._answered, len(self.orders)):
-            name, order = self.orders[place]
-            outcome = DECK[place % len(DECK)]
-            quantity = int(order[38])
-            half = quantity // 2
-            parts = {"fill": (quantity,), "partial": (half, quantity - half)}.get(outcome, (0,))
-            done = 0
-            for part in parts:
-                done += part
-                reports.append(self._report(name, order, part, done, quantity))
-        self._answered = len(self.orders)
-        return reports
-
-    def _report(
-        self, name: str, order: dict[int, str], part: int, done: int, quantity: int
-    ) -> Received:
-        self._executions += 1
-        rejected = done == 0
-        status = "8" if rejected else "2" if done == quantity else "1"
-        fields = [
-            *((49, "EMSSIM"), (56, "COUNTERSIGN")),
-            (34, str(self._executions + 1)),
-            (52, timestamp(wall_us())),
-            (37, f"SIM{len(self.orders):06d}"),
-            (11, name),
-            (17, f"E{self._executions:06d}"),
-            (150, "8" if rejected else "F"),
-            (39, status),
-            (55, order[55]),
-            (54, order[54]),
-            (38, order[38]),
-            (151, str(0 if rejected else quantity - done)),
-            (14, str(done)),
-            (6, order[44] if done else "0"),
-            (60, timestamp(wall_us())),
-        ]
-        if rejected:
-            fields += [(103, "0"), (58, "simulator: rejected by script")]
-        else:
-            fee = round(float(order[44]) * part) // 100
-            fields += [(32, str(part)), (31, order[44]), (12, decimal_text(fee, 2)), (13, "3")]
-        raw = framed("8", tuple(fields))
-        self._offset += len(raw)
-        return Received(offset=self._offset, raw=raw)
-
-
-def framed(msg_type: str, fields: tuple[tuple[int, str], ...]) -> str:
-    """Return fields as a FIX 4.4 message with length and checksum."""
-    pairs = ((35, msg_type), *(pair for pair in fields if pair[0] != MSG_TYPE))
-    body = "".join(f"{tag}={value}\x01" for tag, value in pairs)
-    text = f"8=FIX.4.4\x019={len(body)}\x01{body}"
-    return f"{text}10={sum(text.encode('latin-1')) % 256:03d}\x01"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +195,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
                 deadlines=section.deadlines,
                 wall_us=wall,
                 market_now_us=market.now_us,
+                held_back=lambda standing: held_back(standing, section),
             ),
             cancels=broker,
             kill_switch=KillSwitch(
@@ -296,9 +209,12 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             origin="pages.test",
             parts=lambda: {"ledger": "ready"},
             telemetry=Telemetry(),
+            cancel_all=CancelAll(ledger, broker.sweep, lambda: _live(orders)),
+            drills=Drills(word=word, child=broker, ledger=ledger, live=lambda: _live(orders)),
         )
     )
     ledger.subscribe(section.differences.follow)
+    ledger.subscribe(section.stops.follow)
     return SmallDesk(
         desk=desk,
         keyring=keyring,
@@ -316,6 +232,10 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
 def _playback() -> Playback:
     """Read the series once: a desk is made for every test."""
     return load_playback()
+
+
+def _live(orders: Orders) -> list[str]:
+    return sorted(one.cl_ord_id for one in orders.live())
 
 
 def _section(

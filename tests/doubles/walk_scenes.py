@@ -16,9 +16,9 @@ from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT, MemoryDesk
 from tests.doubles.row_engine import RowEngine
-from tests.doubles.small_desk import framed
 
 DAYS = "two_days_of_the_strategy"
 """The scene that opens its own market."""

@@ -38,8 +38,8 @@ from fix.wire.reports import ExecutionReport, parse_inbound
 from risk.approved import approve
 from risk.evaluate import evaluate
 from risk.intent import Side
+from tests.doubles.answering_broker import framed
 from tests.doubles.risk_cases import PLAYBACK, bought, fold, intent_with, state_with
-from tests.doubles.small_desk import framed
 
 Golden = Callable[[str, bytes], None]
 LEAF = bytes(range(32))

@@ -3,7 +3,10 @@
 Not here: what an agent asks.
 
     kill        the kill switch: close the gate, confirm, record, sweep
+    drill       a drill of the kill
     release     a kill's release, signed by two roles
+    stops       pause, reduce-only, and their end
+    cancel_all  cancelling every live order
     statements  the statements that the signing roles sign, and their check
     adjustment  openings, splits, cash and trades by phone, signed by two roles
     resolution  a person's resolution of a difference between the book and the broker

@@ -84,11 +84,22 @@ def all_signed(signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, 
 
     Signatures are hex and keys raw Ed25519 public keys, by role; other roles are ignored.
     """
-    for role in SIGNING_ROLES:
-        try:
-            Ed25519PublicKey.from_public_bytes(keys[role]).verify(
-                bytes.fromhex(signatures[role]), signed
-            )
-        except (KeyError, ValueError, InvalidSignature):
-            return False
+    return signed_by(signed, signatures, keys) == SIGNING_ROLES
+
+
+def signed_by(
+    signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, bytes]
+) -> tuple[str, ...]:
+    """Return the signing roles that signed a statement; see `all_signed`."""
+    return tuple(role for role in SIGNING_ROLES if _signed(signed, signatures, keys, role))
+
+
+def _signed(
+    signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, bytes], role: str
+) -> bool:
+    try:
+        key = Ed25519PublicKey.from_public_bytes(keys[role])
+        key.verify(bytes.fromhex(signatures[role]), signed)
+    except (KeyError, ValueError, InvalidSignature):
+        return False
     return True

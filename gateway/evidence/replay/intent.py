@@ -22,6 +22,7 @@ from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.stops import Stops
 from gateway.walk.section import result_under
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, grant
@@ -31,7 +32,7 @@ from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
-from risk.state.state import Quote, RiskState, SeenIntent, relevant_history, seen
+from risk.state.state import Quote, RiskState, SeenIntent, Stop, relevant_history, seen
 from risk.verdict import Verdict
 
 
@@ -165,6 +166,7 @@ def verdict_given(past: Past, record: Record) -> str:
         policy_status=given.policy_status,
         renewal=case.attempt > 0,
         book_differs=_differs(past, basis, case.instrument.symbol),
+        stops=_stops(past, basis),
     )
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
@@ -300,3 +302,10 @@ def _differs(past: Past, basis: int, instrument: str) -> bool:
     differences = Differences(past.reader)
     differences.read(basis + 1)
     return differences.blocks(instrument)
+
+
+def _stops(past: Past, basis: int) -> tuple[Stop, ...]:
+    """Return the stops in force at the basis."""
+    stops = Stops(past.reader)
+    stops.read(basis + 1)
+    return stops.in_force()

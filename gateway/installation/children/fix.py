@@ -172,9 +172,12 @@ class FixChild:
         frame: Frame = {"op": "reconciled", "logon_no": logon_no}
         return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
-    def sweep(self) -> None:
-        """Let the child cancel all orders in its journal; the outcome comes as an event."""
-        self._ask({"op": "sweep"}, self._config.answer_timeout_s)
+    def sweep(self) -> bool:
+        """Let the child cancel all orders in its journal; return whether it will.
+
+        The outcome comes as an event.
+        """
+        return self._ask({"op": "sweep"}, self._config.answer_timeout_s)["result"] == "ok"
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
         """Return whether the child confirmed that no new order passes; if not, it is dead now.
@@ -191,6 +194,10 @@ class FixChild:
         log.error("kill not confirmed, child killed: %s", answer.get("reason", ""))
         life.slay()
         return False
+
+    def drill(self, timeout_s: float = 0.1) -> bool:
+        """Return whether the child answered in time as it would answer a kill; nothing stops."""
+        return self._ask({"op": "drill"}, timeout_s)["result"] == "ok"
 
     def drop(self) -> None:
         """End the session at once by killing its child; a new one connects after a pause."""

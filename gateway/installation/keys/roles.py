@@ -29,6 +29,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "cancel": frozenset({Role.AGENT, Role.OPERATOR}),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "stop": frozenset({Role.OPERATOR, Role.APPROVER}),
     "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
     "resolve": frozenset({Role.OPERATOR}),
     "erase": frozenset({Role.OPERATOR}),

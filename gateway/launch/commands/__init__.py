@@ -7,5 +7,6 @@ Not here: options and help.
     instruments  check and show a table of instruments
     policies     a policy's draft for a table of instruments
     orders       list orders and cancel one, through the running gateway
+    stops        pause, reduce-only, resume, cancel-all, and drills of the kill
     kill         kill and release, with or without a running gateway
 """

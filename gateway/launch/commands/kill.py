@@ -33,7 +33,7 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.walk.journal.control.kill import KillEpoch, kill_pressed, kill_released
 from gateway.walk.journal.control.own_keys import OwnKeys
-from gateway.walk.projections.kill_times import lines, newest_kill
+from gateway.walk.projections.kill_times import lines, newest_drill, newest_kill
 
 CONFIRM_WITHIN_S = 2.0
 ACTOR = "cli"
@@ -113,7 +113,7 @@ def release_kill(
 
 
 def report_kill(settings: Settings) -> int:
-    """Print whether a kill is in force, and the newest recorded kill with its times.
+    """Print whether a kill is in force, the newest recorded kill with its times, and drill.
 
     Rows without our MAC are left out.
 
@@ -132,10 +132,11 @@ def report_kill(settings: Settings) -> int:
     strangers: list[RowRefusedError] = []
     with attached(settings) as place, held_against_key(place) as reader:
         kill = newest_kill(reader, strangers.append)
+        drilled = newest_drill(reader, strangers.append)
     left_out = [f"left out: {stranger}" for stranger in strangers]
     known = -1 if kill is None else int(kill["kill_epoch"])
     missing = press is not None and killed and known < press.kill_epoch
-    if kill is None and not missing:
+    if kill is None and not missing and not drilled:
         raise RequestError(problem="; ".join(["no kill is on record", *left_out]))
     sys.stderr.write("".join(f"countersign: {line}\n" for line in left_out))
     if press is not None and missing:
@@ -144,6 +145,8 @@ def report_kill(settings: Settings) -> int:
         sys.stdout.write(f"kill {press.kill_epoch} is not on record yet{why}\n")
     if kill is not None:
         sys.stdout.write("".join(f"{line}\n" for line in lines(kill)))
+    if drilled:
+        sys.stdout.write(f"{drilled}\n")
     return 0
 
 

@@ -22,7 +22,7 @@ from gateway.surfaces.api import (
     orders,
     privacy,
 )
-from gateway.surfaces.api.control import adjustments, differences, kill
+from gateway.surfaces.api.control import adjustments, differences, kill, stops
 from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit
 
@@ -39,6 +39,7 @@ STATUS: Final = {
     "feed_refused": 409,
     "approval_refused": 409,
     "release_refused": 403,
+    "stop_refused": 409,
     "resolution_refused": 409,
     "adjustment_refused": 409,
     "lane_full": 503,
@@ -65,7 +66,8 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.following = Following(lambda: desk.own.reader)
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    resources = (intents, orders, events, market, decisions, kill, differences, adjustments)
+    agents = (intents, orders, events, market, decisions)
+    resources = (*agents, kill, stops, differences, adjustments)
     for module in (*resources, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -1,10 +1,13 @@
 """What the pages make the desk do, and what they tell the person afterwards."""
 
 from gateway.desk.desk import Desk
+from gateway.desk.persons import stops as stopping
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.web.views.formats import when
 from gateway.telemetry.session import SessionStatus
+from risk.state.state import Stop
 
 
 class DeskActions:
@@ -50,3 +53,36 @@ class DeskActions:
         done = self._desk.answer_hold(caller, decision_id, answer)
         why = f" ({done['reason']})" if "reason" in done else ""
         return f"Recorded for {caller.name}: {str(done['result']).replace('_', ' ')}{why}."
+
+
+class DeskControls:
+    """`stops.Controls` over one desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def stops(self) -> tuple[str, ...]:
+        """Return a line for each stop in force."""
+        return tuple(
+            f"{one.stop.value} is in force: pressed by {one.actor} at {when(one.recorded_at_us)}."
+            for one in self._desk.own.section.stops.open()
+        )
+
+    def drilled(self) -> str:
+        """Return a line about the newest drill, or the empty text."""
+        drills = self._desk.own.drills
+        return "" if drills is None else drills.newest
+
+    def press(self, caller: Caller, verb: str, reason: str) -> str:
+        """Stop, resume or cancel; return what is in force and what is on record."""
+        own, name = self._desk.own, caller.name
+        match verb:
+            case "resume":
+                ended = stopping.resume(own, name, None, reason, {})["ended"]
+                return f"Ended: {', '.join(one['stop'] for one in ended)}. It is on record."
+            case "cancel-all":
+                live = stopping.cancel_all(own, name, reason)["live"]
+                return f"{len(live)} orders are being cancelled. The request is on record."
+            case _:
+                done = stopping.begin_stop(own, name, Stop(verb), reason)
+                return f"{done['stop']} is in force and on record as {done['seq']}."

@@ -34,6 +34,7 @@ from gateway.surfaces.web.doors import (
 )
 from gateway.surfaces.web.sheets import HEADERS, KILL, Sheets
 from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
+from gateway.surfaces.web.stops import Controls, StopButtons
 from gateway.surfaces.web.views.decision import DecisionView
 from gateway.surfaces.web.views.evidence import VERIFIER
 from gateway.surfaces.web.views.lists import OUTCOMES, Views
@@ -76,8 +77,14 @@ class Actions(Protocol):
         """Approve or refuse a held decision; return one line for the person."""
 
 
-def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -> None:
-    """Add the pages to the application."""
+def register(
+    app: FastAPI,
+    views: Views,
+    actions: Actions,
+    entrance: Entrance,
+    controls: Controls | None = None,
+) -> None:
+    """Add the pages to the application; without `controls` there are no buttons of stops."""
     app.state.entrance = entrance
     app.state.refusals = entrance.refusals
     app.state.keyring = entrance.keyring
@@ -86,6 +93,8 @@ def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -
         frame=views.frame,
         kill_state=actions.kill_state,
         book_state=actions.book_state,
+        stops=tuple if controls is None else controls.stops,
+        drilled=str if controls is None else controls.drilled,
     )
     pages = Pages(views, actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
@@ -111,6 +120,8 @@ def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -
     )
     router.add_api_route(KILL, pages.kill, methods=["POST"], dependencies=[Depends(kills)])
     router.add_api_route("/static/{name}", asset, methods=["GET"])
+    if controls is not None:
+        router.include_router(StopButtons(controls, sheets).routes())
     app.include_router(router)
     app.add_exception_handler(NotSignedInError, to_sign_in)
     app.add_exception_handler(PageRefusedError, pages.refused)

@@ -23,6 +23,7 @@ from gateway.surfaces.web.views.lists import PageFrame
 TEMPLATES: Final = Path(__file__).parent / "templates"
 MESSAGE: Final = "message.html"
 KILL: Final = "/kill"
+STOPS: Final = "/stops"
 SIGN_OUT: Final = "/sign-out"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
@@ -45,8 +46,12 @@ class Sheets:
         frame: Callable[[], PageFrame],
         kill_state: Callable[[], tuple[int, bool]],
         book_state: Callable[[], str],
+        stops: Callable[[], tuple[str, ...]] = tuple,
+        drilled: Callable[[], str] = str,
     ) -> None:
-        """Load the templates; `frame` reads the ledger, the two states do not."""
+        """Load the templates; `frame` reads the ledger, the others do not."""
+        self._stops = stops
+        self._drilled = drilled
         self._book_state = book_state
         self._guard = guard
         self._frame = frame
@@ -86,9 +91,12 @@ class Sheets:
             killed=killed,
             kill_epoch=epoch,
             book=self._book_state(),
+            stops=self._stops(),
+            drilled=self._drilled(),
             sign_in=SIGN_IN,
             sign_out=SIGN_OUT,
             kill=KILL,
+            stop=STOPS,
             **values,
         )
         return HTMLResponse(html, status_code=status, headers=HEADERS)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import field
+from msgspec import convert, field
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
@@ -59,6 +59,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
                 **document_of(state.kill),
                 **({"book_differs": True} if state.book_differs else {}),
                 **({"narrative_absent": True} if state.narrative_absent else {}),
+                **({"stops": [one.value for one in state.stops]} if state.stops else {}),
             },
             "quote": None if state.quote is None else document_of(state.quote),
             "narrative_as_of_us": state.narrative_as_of_us,
@@ -85,6 +86,7 @@ class VerdictGiven(Contents, frozen=True, kw_only=True):
     market_now_us: int
     send_before_us: int
     reservation: Reservation | None
+    state_document: dict[str, Any] = field(name="state", default_factory=dict)
     intent_digest: str = ""
     approval_document: dict[str, Any] | None = field(name="approval", default=None)
 
@@ -105,6 +107,11 @@ class VerdictGiven(Contents, frozen=True, kw_only=True):
         return None if agreed is None else value_of(Approval, agreed)
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """The stops that were in force, and that an approved intent passed."""
+        return tuple(map(str, self.state_document.get("stops", ())))
+
+    @property
     def instrument(self) -> str:
         """The symbol that the intent is about."""
         return str(self.intent_document["instrument"])
@@ -114,8 +121,12 @@ class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
     """What a replay also reads of `verdict_given`."""
 
     basis_seq: int
-    state: KillState
     policy_status_document: dict[str, Any] = field(name="policy_status")
+
+    @property
+    def state(self) -> KillState:
+        """What the kill latch had shown."""
+        return convert(self.state_document, KillState)
 
     @property
     def policy_status(self) -> PolicyStatus:

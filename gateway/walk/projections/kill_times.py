@@ -4,13 +4,14 @@ Times are monotonic; times of another boot than the press's are left out.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from audit.errors import RowRefusedError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.walk.journal.control.kill import KillOutcome, KillPressed
+from gateway.walk.journal.control.kill import KillDrilled, KillOutcome, KillPressed
 
 STEPS: Final[Mapping[str, str]] = {
     "confirmed_us": "the FIX child confirmed that no new order passes",
@@ -77,6 +78,29 @@ def lines(kill: Mapping[str, Any]) -> list[str]:
         if step in kill["times_us"]
     ]
     return [first, ended, *steps]
+
+
+def newest_drill(
+    reader: LedgerReader, on_stranger: Callable[[RowRefusedError], None] | None = None
+) -> str:
+    """Return a line about the newest drill on record, or the empty text."""
+    drilled = _newest(reader, Kind.KILL_DRILLED, on_stranger)
+    return "" if drilled is None else drill_line(drilled)
+
+
+def drill_line(record: Record) -> str:
+    """Return a drill as a line for a person."""
+    drill = KillDrilled.of(record)
+    at = datetime.fromtimestamp(record.recorded_at_us / 1_000_000, tz=UTC)
+    word_ms = (drill.durable_us - drill.pressed_us) / 1000
+    told = "the FIX process did not answer in time: a kill would have ended it"
+    if drill.confirmed_us is not None:
+        took_ms = (drill.confirmed_us - drill.pressed_us) / 1000
+        told = f"the FIX process answered {took_ms:.3f} ms after the press"
+    return (
+        f"drill of {at:%Y-%m-%d %H:%M:%S} UTC by {drill.actor_name}: the kill word was durable"
+        f" after {word_ms:.3f} ms, {told}; {drill.live} live orders would have been cancelled"
+    )
 
 
 def _newest(

@@ -16,16 +16,26 @@ def register(app: typer.Typer) -> None:
 def kill(
     reason: Annotated[str, typer.Option(help="why; recorded")] = "countersign kill",
     state: StateOption = None,
+    *,
+    drill: Annotated[
+        bool, typer.Option("--drill", help="rehearse: time the path, stop and cancel nothing")
+    ] = False,
 ) -> None:
     """Stop all new orders now, also while the gateway or the database is down.
 
     Live orders are cancelled. `countersign kill-report` shows how far that is; only
     `countersign release` ends the kill.
 
+    With `--drill` nothing stops: the path to the running gateway's FIX process and back is timed
+    and put on record; exit code 1 if it did not answer in time.
+
     Example: countersign kill --reason "price feed is wrong"
     """
     from gateway.launch.commands.kill import press_kill
+    from gateway.launch.commands.stops import drill_kill
 
+    if drill:
+        raise typer.Exit(drill_kill(settings_of(state), reason))
     raise typer.Exit(press_kill(settings_of(state), reason))
 
 

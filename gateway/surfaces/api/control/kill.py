@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Request
 
 from gateway.desk.desk import Desk
 from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.requests import KillRequest, ReleaseRequest
+from gateway.desk.requests import KillRequest, ReleaseRequest, StopRequest
+from gateway.errors import NotReadyError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
@@ -39,6 +40,17 @@ async def press(
         partial(switch.press, actor=caller.name, reason=body.reason, made=body.made)
     )
     return asdict(receipt)
+
+
+@router.post("/drill", summary="Drill the kill: nothing stops")
+def drill(
+    body: StopRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
+) -> dict[str, Any]:
+    """Walk the path of a press to the FIX child and back, and put the times on record."""
+    desk: Desk = request.app.state.desk
+    if desk.own.drills is None:
+        raise NotReadyError(part="FIX session", state="missing: there is nothing to drill")
+    return desk.own.drills.drill(caller.name, body.reason)
 
 
 @router.post("/release", summary="Release a kill: two signatures")

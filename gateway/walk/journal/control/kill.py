@@ -127,6 +127,38 @@ def _why(kill_epoch: int) -> str:
     return f"kill {kill_epoch}" if kill_epoch else "sweep"
 
 
+class KillDrilled(Contents, frozen=True, kw_only=True):
+    """A drill: the path of a press was walked, and nothing stopped.
+
+    Attributes:
+        live: orders that a kill would have cancelled.
+        durable_us: the kill word could be made durable; monotonic, as `pressed_us`.
+        confirmed_us: the FIX child answered; None if it did not in time.
+    """
+
+    kill_epoch: int
+    actor_name: str
+    reason: str
+    confirmed: bool
+    live: int
+    boot_id: str
+    pressed_us: int
+    durable_us: int
+    confirmed_us: int | None = None
+
+
+def kill_drilled(drilled: KillDrilled) -> Draft:
+    """A drill that has been carried out."""
+    payload = {name: value for name, value in drilled.document().items() if value is not None}
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_DRILLED,
+        payload=payload,
+        actor=f"person:{drilled.actor_name}",
+        idem_key=f"kill_drill:{drilled.boot_id}:{drilled.pressed_us}",
+    )
+
+
 class KillEpoch(Contents, frozen=True, kw_only=True):
     """The epoch that a `kill_pressed` or `kill_released` belongs to."""
 

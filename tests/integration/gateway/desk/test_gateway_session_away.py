@@ -22,7 +22,8 @@ from gateway.desk.requests import IntentRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from inference.weights.registry import read_table
-from tests.doubles.small_desk import AnswersAtOnce, SmallDesk, small_desk
+from tests.doubles.answering_broker import AnswersAtOnce
+from tests.doubles.small_desk import SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
 

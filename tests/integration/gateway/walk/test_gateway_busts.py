@@ -26,7 +26,8 @@ from gateway.walk.reconciliation.recovery import close_abandoned
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.state.book import Book
-from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
+from tests.doubles.answering_broker import framed
+from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
 

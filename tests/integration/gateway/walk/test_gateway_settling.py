@@ -33,7 +33,8 @@ from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import Received, SettleTools, settle
 from inference.weights.registry import read_table
 from risk.state.instrument import Instrument
-from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
+from tests.doubles.answering_broker import framed
+from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
 

@@ -15,8 +15,9 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.differences import Difference
 from gateway.walk.projections.standing import Stage
 from gateway.walk.section import Section
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
-from tests.doubles.small_desk import EQUITY_MINOR, framed
+from tests.doubles.small_desk import EQUITY_MINOR
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 
 @pytest.fixture

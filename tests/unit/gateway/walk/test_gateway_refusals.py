@@ -13,8 +13,8 @@ from gateway.errors import NotReadyError
 from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.walk.projections.standing import Stage, Standing
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from gateway.walk.projections.standing import Stage, Standing
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from gateway.errors import NotReadyError
 from gateway.walk.journal.persons import RAW_MAX
 from gateway.walk.projections.sequence import epoch_of, record_resets
 from gateway.walk.projections.standing import Stage, Standing
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 HEAD = ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, "9"), (52, "20180102-15:00:00"))
 

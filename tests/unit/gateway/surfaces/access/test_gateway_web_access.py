@@ -89,6 +89,7 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "cancel": {"agent", "operator"},
         "approve": {"approver"},
         "kill": {"operator", "approver"},
+        "stop": {"operator", "approver"},
         "hold": {"operator", "approver"},
         "resolve": {"operator"},
         "erase": {"operator"},

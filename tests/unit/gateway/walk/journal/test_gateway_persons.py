@@ -3,7 +3,7 @@
 from typing_extensions import override
 
 from gateway.walk.journal.persons import RECORDED, Nobody, hide
-from tests.doubles.small_desk import framed
+from tests.doubles.answering_broker import framed
 
 RAW = framed("8", ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, "2"), (58, "p-1"), (448, "p-2")))
 

@@ -20,9 +20,9 @@ from gateway.walk.journal.control.difference import (
 )
 from gateway.walk.journal.control.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
 from gateway.walk.projections.differences import EVERY, Differences
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
-from tests.doubles.small_desk import framed
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.standing import Stage
 from risk.verdict import Reason
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 
 @pytest.fixture

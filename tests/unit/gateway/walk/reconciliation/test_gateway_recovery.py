@@ -19,8 +19,8 @@ from gateway.installation.children.fix import FixChild
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown, reconcile
+from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
 
 LOGON_NO, OFFSET, MARKET_US = 7, 400, 1_514_905_200_000_000
 

@@ -1,0 +1,78 @@
+"""The kinds about the kill, the stops apart from it, modes, and registered digests."""
+
+from typing import Final
+
+from audit.records.kind_names import Kind, StreamClass
+from audit.records.kind_spec import KindSpec
+from audit.records.kind_spec import spec as _spec
+
+_C = StreamClass.CONTROL
+
+STOP_KINDS: Final[tuple[KindSpec, ...]] = (
+    _spec(
+        Kind.KILL_PRESSED,
+        _C,
+        "kill_epoch actor_name reason confirmed open? elapsed_us? source? press_id? boot_id? "
+        "pressed_us? confirmed_us?",
+        "kill:<kill_epoch>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.KILL_OUTCOME,
+        _C,
+        "kill_epoch confirmed unknown open detail elapsed_us? boot_id? pressed_us? last_order_us? "
+        "first_cancel_us? last_cancel_us? answered_us?",
+        "kill_outcome:<kill_epoch>:<n>",
+    ),
+    _spec(
+        Kind.KILL_RELEASED,
+        _C,
+        "kill_epoch released_by reason signatures? log_id? press_id? live?",
+        "release:<kill_epoch>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.KILL_DRILLED,
+        _C,
+        "kill_epoch actor_name reason confirmed live boot_id pressed_us durable_us confirmed_us?",
+        "kill_drill:<boot id>:<pressed_us>",
+    ),
+    _spec(
+        Kind.STOP_BEGUN,
+        _C,
+        "stop stop_id actor_name reason",
+        "stop:<stop_id>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.STOP_ENDED,
+        _C,
+        "stop_ids ended_by reason log_id? signatures?",
+        "stop_ended:<digest of the stop ids>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.CANCEL_ALL_ASKED,
+        _C,
+        "cancel_id actor_name reason live",
+        "cancel_all:<cancel_id>",
+    ),
+    _spec(
+        Kind.CANCEL_ALL_OUTCOME,
+        _C,
+        "cancel_id confirmed unknown open",
+        "cancel_all_outcome:<cancel_id>",
+    ),
+    _spec(
+        Kind.MODE_ENTERED,
+        _C,
+        "account mode before sender target session profile reason? log_id? signatures?",
+        "mode:<run_id>",
+    ),
+    _spec(
+        Kind.DIGESTS_REGISTERED,
+        _C,
+        "digests actor_name reason",
+        "registered:<digest of the digests>:<n>",
+    ),
+)

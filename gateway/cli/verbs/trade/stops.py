@@ -1,0 +1,79 @@
+"""pause, reduce-only, cancel-all, resume and stops."""
+
+from typing import Annotated
+
+import typer
+
+from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
+
+ReasonOption = Annotated[str, typer.Option(help="why; recorded")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    for verb in (pause, reduce_only, cancel_all, resume, stops):
+        app.command()(verb)
+
+
+def pause(reason: ReasonOption, state: StateOption = None) -> None:
+    """Take no new order until `countersign resume`; live orders stay at the broker.
+
+    Decisions go on record as refused (ENTRIES_PAUSED). A restart forgets no stop.
+
+    Example: countersign pause --reason "waiting for the central bank"
+    """
+    from gateway.launch.commands.stops import begin
+    from risk.state.state import Stop
+
+    raise typer.Exit(begin(settings_of(state), Stop.PAUSE, reason))
+
+
+def reduce_only(reason: ReasonOption, state: StateOption = None) -> None:
+    """Take only orders that reduce a position until `countersign resume`; live orders stay.
+
+    Example: countersign reduce-only --reason "close by Friday"
+    """
+    from gateway.launch.commands.stops import begin
+    from risk.state.state import Stop
+
+    raise typer.Exit(begin(settings_of(state), Stop.REDUCE_ONLY, reason))
+
+
+def cancel_all(reason: ReasonOption, state: StateOption = None) -> None:
+    """Cancel every live order, paced by the broker's profile; needs the running gateway.
+
+    New orders may follow: press `pause` first to keep them out.
+
+    Example: countersign cancel-all --reason "end of the test"
+    """
+    from gateway.launch.commands.stops import cancel_all as cancel
+
+    raise typer.Exit(cancel(settings_of(state), reason))
+
+
+def resume(
+    reason: ReasonOption,
+    stop: Annotated[str, typer.Option(help="pause or reduce-only (default: every stop)")] = "",
+    risk_key: RiskKeyOption = None,
+    compliance_key: ComplianceKeyOption = None,
+    state: StateOption = None,
+) -> None:
+    """End the stops in force. Another person's stop needs one officer's key.
+
+    Example: countersign resume --reason "the decision is out"
+    """
+    from gateway.launch.commands.stops import resume as end
+
+    keys = {"risk": risk_key, "compliance": compliance_key}
+    raise typer.Exit(end(settings_of(state), stop, reason, keys))
+
+
+def stops(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    state: StateOption = None,
+) -> None:
+    """List the stops in force; exit code 1 while there is one."""
+    from gateway.launch.commands.stops import list_stops
+
+    raise typer.Exit(list_stops(settings_of(state), as_json=as_json))

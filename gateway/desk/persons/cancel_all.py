@@ -1,0 +1,70 @@
+"""Cancelling every live order, apart from the kill: recorded, then swept by the FIX child.
+
+It stops nothing: new orders may follow unless a stop is in force.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from audit.sequencer.ledger import Lane
+from gateway.errors import StopRefusedError
+from gateway.walk.journal.control.stops import cancel_all_asked, cancel_all_outcome
+from gateway.walk.ports import LedgerPort
+
+_ID_BYTES: Final = 16
+
+
+@dataclass(slots=True)
+class CancelAll:
+    """Cancels every live order through the FIX child's sweep, at the profile's pace.
+
+    Attributes:
+        sweep: asks the child for one sweep; it returns whether the child took it.
+        live: ClOrdIDs that may work at the broker.
+    """
+
+    ledger: LedgerPort
+    sweep: Callable[[], bool]
+    live: Callable[[], Sequence[str]]
+    _asked: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, actor: str, reason: str) -> dict[str, Any]:
+        """Record the request, then let the child cancel; the outcome is recorded when it ends.
+
+        The sweep begins when the session is up, and takes in no order that is handed over later.
+
+        Raises:
+            AuditError: the ledger does not take the request; nothing is cancelled. The kill cancels
+                without the ledger.
+            StopRefusedError: the FIX child is down.
+        """
+        cancel_id, live = secrets.token_hex(_ID_BYTES), sorted(self.live())
+        with self._lock:
+            self.ledger.append(cancel_all_asked(cancel_id, actor, reason, live), lane=Lane.URGENT)
+            # a crash here leaves a request without an outcome: the orders live on, ask again
+            self._asked = cancel_id
+        if not self.sweep():
+            raise StopRefusedError(
+                problem="the FIX process is down or does not answer: nothing is cancelled yet; ask"
+                " again, or press the kill, which cancels until every order is gone"
+            )
+        return {"cancel_id": cancel_id, "live": live}
+
+    def record_outcome(
+        self, *, confirmed: Sequence[str], unknown: Sequence[str], still_open: Sequence[str]
+    ) -> None:
+        """Record how the sweep ended; nothing if nobody asked for one.
+
+        Raises:
+            AuditError: the ledger does not take it.
+        """
+        with self._lock:
+            if not self._asked:
+                return
+            outcome = {"confirmed": confirmed, "unknown": unknown, "open": still_open}
+            self.ledger.append(cancel_all_outcome(self._asked, outcome), lane=Lane.URGENT)
+            self._asked = ""

@@ -1,0 +1,114 @@
+"""Pause, reduce-only, resume and cancel-all from the command line.
+
+A stop also goes on record while no gateway runs; the next one starts with it. Everything else needs
+the running gateway.
+"""
+
+import json
+import secrets
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.desk.persons.stops import resume_statement
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.installation.keys.rotation import open_ledger, stopped
+from gateway.installation.local_client import get, post
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+from gateway.walk.journal.control.stops import stop_begun
+from risk.state.state import Stop
+
+WITHIN_S: Final = 5.0
+OPERATOR: Final = "operator"
+
+
+def begin(settings: Settings, stop: Stop, reason: str) -> int:
+    """Put a stop in force, with or without a running gateway.
+
+    Raises:
+        RequestError: the gateway refused.
+        NoLedgerError: no gateway runs, and there is no ledger.
+    """
+    state = StateFolder.of(settings)
+    try:
+        seq = _post(state, stop.value, {"reason": reason})["seq"]
+    except ConnectionRefusedError:
+        with stopped(settings) as place, open_ledger(place) as ledger:
+            (record,) = ledger.append(stop_begun(stop, secrets.token_hex(16), OPERATOR, reason))
+        seq = record.seq
+        sys.stdout.write("no gateway runs: the next one starts with this stop\n")
+    sys.stdout.write(f"{stop.value} is in force, on record as {seq}\n")
+    sys.stdout.write("`countersign resume --reason ..` ends it\n")
+    return 0
+
+
+def resume(settings: Settings, stop: str, reason: str, key_files: dict[str, Path | None]) -> int:
+    """End the stops in force, or one sort; the officers' keys that are named sign.
+
+    Raises:
+        RequestError: no stop is in force, or the gateway refused.
+        SettingsError: a key file holds no key.
+    """
+    state = StateFolder.of(settings)
+    keyring = Keyring(state.keys)
+    found = _listed(state)
+    ids = [one["stop_id"] for one in found["stops"] if stop in {"", one["stop"]}]
+    named = [role for role in SIGNING_ROLES if key_files.get(role)]
+    signatures = {}
+    if named and ids:
+        signed = resume_statement(str(found["log_id"]), ids)
+        signatures = {
+            role: role_key(keyring, role, key_files[role]).sign(signed).hex() for role in named
+        }
+    body = {"reason": reason, "stop": stop or None, "signatures": signatures}
+    ended = _post(state, "resume", body)["ended"]
+    sys.stdout.write("".join(f"{one['stop']} by {one['by']} is over\n" for one in ended))
+    return 0
+
+
+def cancel_all(settings: Settings, reason: str) -> int:
+    """Cancel every live order through the running gateway.
+
+    Raises:
+        RequestError: the gateway refused.
+    """
+    live = _post(StateFolder.of(settings), "cancel-all", {"reason": reason})["live"]
+    sys.stdout.write(f"{len(live)} orders are being cancelled\n")
+    return 0
+
+
+def list_stops(settings: Settings, *, as_json: bool) -> int:
+    """Print the stops in force; return 1 if there are any, 0 otherwise."""
+    found = _listed(StateFolder.of(settings))
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    else:
+        for one in found["stops"]:
+            sys.stdout.write(f"{one['stop']} by {one['by']}: {one['reason']} ({one['seq']})\n")
+        if not found["stops"]:
+            sys.stdout.write("no stop is in force\n")
+    return 1 if found["stops"] else 0
+
+
+def _listed(state: StateFolder) -> dict[str, Any]:
+    return get(state, "/v1/stops", Keyring(state.keys).token(OPERATOR), WITHIN_S).granted()
+
+
+def _post(state: StateFolder, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+    token = Keyring(state.keys).token(OPERATOR)
+    return post(state, f"/v1/stops/{verb}", json.dumps(body), token, WITHIN_S).granted()
+
+
+def drill_kill(settings: Settings, reason: str) -> int:
+    """Drill the kill through the running gateway; return 1 if the FIX process did not answer.
+
+    Raises:
+        RequestError: the gateway refused.
+    """
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token(OPERATOR)
+    body = json.dumps({"reason": reason})
+    told = post(state, "/v1/kill/drill", body, token, WITHIN_S).granted()
+    sys.stdout.write(f"{told['told']}\nnothing was stopped\n")
+    return 0 if told["confirmed"] else 1

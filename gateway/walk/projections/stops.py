@@ -1,0 +1,130 @@
+"""The stops in force apart from the kill, folded from records: they survive every restart.
+
+Each press is a stop of its own, and a stop is in force while one of its presses has not ended.
+While one is being recorded it already holds back what is handed to the broker, but no verdict,
+because a replay must find what a verdict rested on.
+
+Not here: who may stop and resume (`desk.persons.stops`), what a stop refuses (`risk.rules.stops`).
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.walk.journal.control.stops import StopBegun, StopEnded
+from gateway.walk.projections.differences import RecordsPort
+from risk.state.state import Stop
+
+STOP_KINDS: Final = (Kind.STOP_BEGUN, Kind.STOP_ENDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPress:
+    """One press that has not ended."""
+
+    stop: Stop
+    stop_id: str
+    actor: str
+    reason: str
+    seq: int
+    recorded_at_us: int
+
+    def document(self) -> dict[str, Any]:
+        """Return it for the API and the command line."""
+        return {
+            "stop": self.stop.value,
+            "stop_id": self.stop_id,
+            "by": self.actor,
+            "reason": self.reason,
+            "seq": self.seq,
+            "since_us": self.recorded_at_us,
+        }
+
+
+class Stops:
+    """The stops, up to the last record read; safe from any thread."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._open: dict[str, StopPress] = {}
+        self._beginning: list[Stop] = []
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def read(self, size: int) -> None:
+        """Fold the records below a size of the log."""
+        with self._lock:
+            if size <= self._seq + 1:
+                return
+            for record in self._reader.records(
+                stream="control", kinds=STOP_KINDS, after_seq=self._seq, before_seq=size
+            ):
+                self._take(record)
+            self._seq = size - 1
+
+    def follow(self, batch: Sequence[Record]) -> None:
+        """Fold a batch of the ledger's notifier; if it does not follow, read the log."""
+        with self._lock:
+            follows = batch[0].seq == self._seq + 1
+            if follows:
+                for record in batch:
+                    self._take(record)
+                self._seq = batch[-1].seq
+        if not follows:
+            self.read(batch[-1].seq + 1)
+
+    @contextmanager
+    def beginning(self, stop: Stop) -> Iterator[None]:
+        """Hold back orders while a stop is being recorded, also if that fails or takes long."""
+        with self._lock:
+            self._beginning.append(stop)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._beginning.remove(stop)
+
+    def open(self) -> tuple[StopPress, ...]:
+        """Return the presses that have not ended, oldest first."""
+        with self._lock:
+            return tuple(sorted(self._open.values(), key=lambda one: one.seq))
+
+    def in_force(self) -> tuple[Stop, ...]:
+        """Return the stops in force on record, each once, in the order of `Stop`."""
+        found = {one.stop for one in self.open()}
+        return tuple(stop for stop in Stop if stop in found)
+
+    def held_back(self, judged_under: Sequence[str] = ()) -> str:
+        """Return why an approved order must not leave now, or the empty text.
+
+        `judged_under` are the stops that its verdict was given under, and so passed.
+        """
+        with self._lock:
+            found = {one.stop for one in self._open.values()} | set(self._beginning)
+        return next((f"stop_{one}" for one in Stop if one in found - {*judged_under}), "")
+
+    @property
+    def state(self) -> str:
+        """`ready`, or the stops in force; without names, because callers without a key read it."""
+        found = ", ".join(self.in_force())
+        return f"{found} in force; countersign resume ends it" if found else "ready"
+
+    def _take(self, record: Record) -> None:
+        if record.kind is Kind.STOP_BEGUN:
+            begun = StopBegun.of(record)
+            self._open[begun.stop_id] = StopPress(
+                stop=Stop(begun.stop),
+                stop_id=begun.stop_id,
+                actor=begun.actor_name,
+                reason=begun.reason,
+                seq=record.seq,
+                recorded_at_us=record.recorded_at_us,
+            )
+        elif record.kind is Kind.STOP_ENDED:
+            for stop_id in StopEnded.of(record).stop_ids:
+                self._open.pop(stop_id, None)
