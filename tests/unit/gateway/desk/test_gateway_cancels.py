@@ -21,7 +21,7 @@ from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.recovery import end_unsent_cancels
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
-from tests.doubles.small_desk import framed
+from tests.doubles.answering_broker import framed
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
 STRANGER = Caller(name="another", role=Role.AGENT)
