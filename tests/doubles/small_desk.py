@@ -199,10 +199,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             ),
             cancels=broker,
             kill_switch=KillSwitch(
-                word=word,
-                child=broker,
-                ledger=OwnKeys(ledger, reader),
-                notes=PressNotes(state),
+                word=word, child=broker, ledger=OwnKeys(ledger, reader), notes=PressNotes(state)
             ),
             word=word,
             keyring=keyring,
@@ -213,8 +210,8 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             drills=Drills(word=word, child=broker, ledger=ledger, live=lambda: _live(orders)),
         )
     )
-    ledger.subscribe(section.differences.follow)
-    ledger.subscribe(section.stops.follow)
+    for fold in (section.differences, section.stops):
+        ledger.subscribe(fold.follow)
     return SmallDesk(
         desk=desk,
         keyring=keyring,

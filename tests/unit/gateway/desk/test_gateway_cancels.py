@@ -20,8 +20,8 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.recovery import end_unsent_cancels
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 from tests.doubles.answering_broker import framed
+from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
 STRANGER = Caller(name="another", role=Role.AGENT)
