@@ -31,11 +31,11 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
+from gateway.launch.controls import make_controls
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market
 from gateway.launch.parts import (
     make_book_check,
-    make_controls,
     make_kill_switch,
     make_tools,
     make_views,

@@ -18,8 +18,6 @@ from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.persons.statements import (
     all_signed,
@@ -50,7 +48,6 @@ from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.run import InstrumentListed, PolicyInForce
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
-from gateway.walk.projections.kill_times import newest_drill
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.section import Section
@@ -315,19 +312,6 @@ def make_kill_switch(
     """Return the kill switch, with its press notes in the state folder."""
     notes = PressNotes(plan.state.root)
     return KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader), notes=notes)
-
-
-def make_controls(
-    word: KillWord, fix: FixChild, ledger: Ledger, reader: LedgerReader, orders: Orders
-) -> tuple[CancelAll, Drills]:
-    """Return what cancels every order, and the drills with the newest on record."""
-
-    def live() -> list[str]:
-        return sorted(one.cl_ord_id for one in orders.live())
-
-    drilled = newest_drill(reader)
-    drills = Drills(word=word, child=fix, ledger=ledger, live=live, newest=drilled)
-    return CancelAll(ledger, fix.sweep, live), drills
 
 
 def part_states(
