@@ -11,7 +11,8 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from audit.records.kinds import KINDS, KindSpec
+from fix.simulator.acts import ACTS, MANNERS, OUTCOMES, SESSION_ACTS
 from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.installation.keys.roles import Role
@@ -233,21 +235,49 @@ def simulator_page() -> str:
         f"| {first} | " + " | ".join(outcome_of(seed, first + n) for n in range(len(DECK))) + " |"
         for first in blocks
     ]
+    deck = Counter(DECK)
+    dealt = [f"| `{name}` | {deck.get(name) or '–'} | {what} |" for name, what in OUTCOMES.items()]
     head = [
-        "# The simulator's outcomes",
+        "# What the simulator plays",
         "",
         *prose(
-            "Written by `make docs` from `fix/simulator/market.py`, whose docstring says what each"
-            f" outcome is; do not edit. The table has the outcomes of the first {SHOWN} orders"
-            f" that the simulated broker gets under the default seed `{seed}`"
-            " (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive. The gateway"
-            " cannot see it."
+            "Written by `make docs` from `fix/simulator/acts.py` and `fix/simulator/market.py`; do"
+            " not edit. A test or a person plays the broker while it runs:"
+            " `python -m fix.simulator.play FOLDER WHAT` (the folder is `state/ems` under"
+            " `countersign run`; `--help` shows examples)."
+        ),
+        "",
+        "## What becomes of a new order",
+        "",
+        *prose(
+            "Of ten orders, so many get each outcome by the published table; any outcome can be"
+            " dealt (`deal`) or scripted (`--script`)."
+        ),
+        "",
+        "| outcome | of ten | what happens |",
+        "|---|---|---|",
+        *dealt,
+        "",
+        *_table("How cancels and replaces are answered (`cancels`, `replaces`)", MANNERS.items()),
+        *_table("What may be done to one order", ACTS.items()),
+        *_table("What may be done to the session", SESSION_ACTS.items()),
+        "## The published table",
+        "",
+        *prose(
+            f"The outcomes of the first {SHOWN} orders that the simulated broker gets under the"
+            f" default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they"
+            " arrive. The gateway cannot see it."
         ),
         "",
         "| from | " + " | ".join(f"+{n}" for n in range(len(DECK))) + " |",
         "|---" * (len(DECK) + 1) + "|",
     ]
     return "\n".join([*head, *rows, ""])
+
+
+def _table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    lines = [f"| `{name}` | {what} |" for name, what in rows]
+    return [f"## {title}", "", "| word | what happens |", "|---|---|", *lines, ""]
 
 
 def wanted() -> dict[Path, str]:

@@ -7,5 +7,8 @@ Not here: rules of the product.
     control     command line, quotes, control file and capture file
     order       an order as the simulator keeps it
     fills       its own file of fills, from the capture
+    reporting   what it says about an order, report by report; pure
+    acts        what a test or a person lets it do; pure
+    play        the same by hand, from the command line
     market      the published table of outcomes, and matching; pure
 """

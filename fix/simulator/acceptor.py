@@ -29,6 +29,7 @@ import quickfix
 
 from fix.session.initiator import DICTIONARY
 from fix.session.listener import wire_view
+from fix.simulator.acts import SESSION_ACTS, Act
 from fix.simulator.control import (
     DEFAULT_PORT,
     Control,
@@ -41,11 +42,13 @@ from fix.simulator.control import (
     write_control,
 )
 from fix.simulator.market import SimulatedMarket
-from fix.simulator.order import Reply
+from fix.simulator.order import Manner, Reply
 from fix.simulator.strictness import strict
 from fix.wire.messages import parse, timestamp, wire_text
 
 POLL_S = 0.02
+LOGGED_OUT_S = 2.0
+"""How long no logon is taken after a logout by hand."""
 EXIT_FAULT = 70
 _MSG_TYPE, _RESET_FLAG = 35, 141
 _LOGON = "A"
@@ -135,6 +138,7 @@ class SimulatedBroker:
         if not config.control.exists() or config.silent:
             write_control(config.control, Control(silent=config.silent))
         self._control = read_control(config.control)
+        self._muted = self._control.silent
         self._quotes = read_quotes(config.quotes) if config.quotes else {}
         self._quotes_stamp = self._stamp()
         self._market = self._continued_market()
@@ -143,6 +147,7 @@ class SimulatedBroker:
         self._acceptor = self._open_acceptor(CaptureFile(config.capture))
         self._id = quickfix.SessionID("FIX.4.4", config.sender, config.target)
         self._dictionary = quickfix.DataDictionary(str(config.dictionary))
+        self._back_s = 0.0
         self.stopping = threading.Event()
 
     def run(self) -> None:
@@ -163,6 +168,9 @@ class SimulatedBroker:
         except queue.Empty:
             raw = None
         answers = self._follow_control()
+        if self._back_s and time.monotonic() >= self._back_s:
+            self._back_s = 0.0
+            quickfix.Session.lookupSession(self._id).logon()  # a logged-out engine refuses logons
         if raw:
             answers += self._market.receive(dict(parse(raw)))
         elif raw == "" and self._config.cancel_on_disconnect:
@@ -176,11 +184,39 @@ class SimulatedBroker:
         if self._config.quotes and self._stamp() != self._quotes_stamp:
             self._quotes_stamp = self._stamp()
             self._quotes = read_quotes(self._config.quotes)
-        moved = control.session != self._control.session
-        if control.resets != self._control.resets:
+        before, self._control = self._control, control
+        if control is before or control == before:
+            return []
+        if control.silent != before.silent:
+            self._muted = control.silent
+        if control.resets != before.resets:
             self._begin_anew(flagged=control.reset_flag)
-        self._control = control
-        return self._market.session_changed() if moved else []
+        self._market.cancels, self._market.replaces = (
+            Manner(control.cancels),
+            Manner(control.replaces),
+        )
+        self._market.deal(control.deal[len(before.deal) :])
+        answers = [] if control.session == before.session else self._market.session_changed()
+        for words in control.acts[len(before.acts) :]:
+            answers += self._play(Act(*words))
+        return answers
+
+    def _play(self, act: Act) -> list[Reply]:
+        """Do what a test or a person asked for."""
+        if act.what not in SESSION_ACTS:
+            return self._market.act(act)
+        session = quickfix.Session.lookupSession(self._id)
+        match act.what:
+            case "disconnect":
+                session.disconnect()
+            case "logout":
+                session.logout()
+                self._back_s = time.monotonic() + LOGGED_OUT_S
+            case "reset" | "restart":
+                self._begin_anew(flagged=act.what == "reset")
+            case _:
+                self._muted = act.what == "silent"
+        return []
 
     def _begin_anew(self, *, flagged: bool) -> None:
         """End the session; the numbers are reset at the next logon, with 141=Y if `flagged`."""
@@ -200,7 +236,9 @@ class SimulatedBroker:
             if answer.later:
                 due = time.monotonic() + self._config.partial_delay_ms / 1000
                 heapq.heappush(self._later, (due, dict(answer.fields)[11]))
-            elif self._control.silent:
+            elif answer.drop:
+                quickfix.Session.lookupSession(self._id).disconnect()
+            elif self._muted:
                 self._market.hold(answer.fields)
             else:
                 fields = (*answer.fields, (60, timestamp(wall_us())))

@@ -4,7 +4,7 @@ The simulator has its own copy of the playback's quotes and is told only the ses
 files, all in one folder:
 
 - quotes: JSON lines {session, instrument, market_time_us, bid, ask}, prices as decimal text.
-- control: one JSON object {session, silent, resets, reset_flag}, replaced atomically.
+- control: one JSON object with the fields of `Control`, replaced atomically.
 - capture: JSON lines {wall_us, direction, msg_type, raw}, fsynced, every message.
 
 Not here: quickfix and the gateway.
@@ -85,12 +85,19 @@ class Control(NamedTuple):
     Attributes:
         resets: raising it ends the session and resets the numbers at the next logon.
         reset_flag: whether that logon has 141=Y; otherwise it is just number 1.
+        cancels: how cancels are answered, and `replaces` replaces (`fix.simulator.acts.MANNERS`).
+        deal: outcomes of coming orders, and `acts` what is done: each entry is played once, in
+            order. What is in the lists when the simulator starts counts as played.
     """
 
     session: int = 0
     silent: bool = False
     resets: int = 0
     reset_flag: bool = True
+    cancels: str = "confirm"
+    replaces: str = "confirm"
+    deal: tuple[str, ...] = ()
+    acts: tuple[tuple[str, str, int, str], ...] = ()
 
 
 class SimulatedQuote(NamedTuple):
@@ -147,6 +154,13 @@ def read_control(path: Path) -> Control:
         silent=bool(document["silent"]),
         resets=int(document.get("resets", 0)),
         reset_flag=bool(document.get("reset_flag", True)),
+        cancels=str(document.get("cancels", "confirm")),
+        replaces=str(document.get("replaces", "confirm")),
+        deal=tuple(str(word) for word in document.get("deal", ())),
+        acts=tuple(
+            (str(what), str(order), int(qty), str(price))
+            for what, order, qty, price in document.get("acts", ())
+        ),
     )
 
 

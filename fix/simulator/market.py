@@ -1,39 +1,28 @@
 """What the simulated broker does with a message: text in, fields out. Pure.
 
 The published table: orders are numbered from 0 over the whole capture. Each block of ten takes its
-outcomes from this deck, shuffled by the seed and the block's number:
-
-| outcome | of ten | what happens                                                               |
-|---------|--------|----------------------------------------------------------------------------|
-| fill    | 5      | acknowledged, filled                                                       |
-| partial | 3      | acknowledged, half filled (rounded down, at least 1), then the rest        |
-| reject  | 1      | rejected, 103=0, text ``published table``                                  |
-| silence | 1      | executed, but nothing is reported before a request (H, AF) or a cancel (F) |
+outcomes from `DECK`, shuffled by the seed and the block's number. A script, or whoever plays the
+broker, deals other outcomes (`fix.simulator.acts` says what each is).
 
 An order trades only if marketable against the simulator's own quote: a buy at its ask, a sell at
 its bid, never beyond the limit. Otherwise DAY and GTC orders rest (acknowledged) until a later
 session's quote meets them or they are cancelled; IOC and FOK orders are cancelled at once.
-Commission (12, 13=3) is per fill. No quote for a known session rejects with 103=2.
-
-Outcomes of a script only:
-
-| outcome         | what happens                                                                  |
-|-----------------|-------------------------------------------------------------------------------|
-| bust            | acknowledged, filled; busted after the delay (150=H), then rests              |
-| correct         | acknowledged, filled; corrected to half after the delay (150=G), then rests   |
-| session_reject  | a Reject (3) of the message; the order stays unknown                          |
-| business_reject | a BusinessMessageReject (j) of the message; the order stays unknown           |
+Commission (12, 13=3) is per fill. No quote for a known session rejects with 103=2. An order that is
+done for the day works again in the next session.
 
 Not here: time, sockets, quickfix.
 """
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping
-from decimal import ROUND_HALF_EVEN, Decimal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 
+from fix.simulator.acts import Act, act_on, first_steps, fits
 from fix.simulator.control import SimulatedQuote
-from fix.simulator.order import LATER, Execution, Order, OrderOutcome, Reply
+from fix.simulator.order import HALTED, LATER, Manner, Order, OrderOutcome, Reply
+from fix.simulator.reporting import Reporter, not_known, refused, rejected_message
 from fix.wire.messages import Fields
 
 DECK = (
@@ -42,9 +31,12 @@ DECK = (
     + (OrderOutcome.REJECT, OrderOutcome.SILENCE)
 )
 _IMMEDIATE = frozenset("34")
-_REJECTS = frozenset({OrderOutcome.SESSION_REJECT, OrderOutcome.BUSINESS_REJECT})
-_UNDOING = frozenset({OrderOutcome.BUST, OrderOutcome.CORRECT})
-_CENT = Decimal("0.01")
+_O = OrderOutcome
+_REJECTS = frozenset({_O.SESSION_REJECT, _O.BUSINESS_REJECT})
+_UNDOING = frozenset({_O.BUST, _O.CORRECT})
+_RESTING = frozenset({_O.REST, _O.SUSPEND, _O.DONE_FOR_DAY, _O.EXPIRE, _O.RESTATE})
+_DROP = Reply(fields=(), drop=True)
+_TOO_LATE, _UNKNOWN = "0", "1"
 
 
 def outcome_of(seed: str, index: int) -> OrderOutcome:
@@ -57,7 +49,10 @@ def outcome_of(seed: str, index: int) -> OrderOutcome:
 
 
 class SimulatedMarket:
-    """The broker's order book; the caller sends the returned replies in order."""
+    """The broker's order book; the caller sends the returned replies in order.
+
+    `cancels` and `replaces` are how requests are answered from now on.
+    """
 
     def __init__(  # noqa: PLR0913  # keyword-only settings
         self,
@@ -76,20 +71,22 @@ class SimulatedMarket:
         `quote` returns an instrument's quote in the current session; without `has_quotes` every
         order trades at its limit. The other options are those of `SimulatorConfig`.
         """
-        self._seed, self._script, self._fee_bp = seed, script, fee_bp
-        self._index, self._exec_no = orders_before, reports_before
-        self._first_index = orders_before
+        self._seed = seed
+        self._index = orders_before
+        self._dealt = deque(OrderOutcome(word) for word in script)
         self._known = set(known)
         self._quote, self._has_quotes = quote, has_quotes
+        self._tell = Reporter(fee_bp, reports_before)
         self.orders: dict[str, Order] = {}
+        self.cancels = self.replaces = Manner.CONFIRM
 
     def receive(self, fields: Mapping[int, str]) -> list[Reply]:
         """Return the replies to one application message."""
         match fields[35]:
             case "D":
                 return self._new_order(fields)
-            case "F":
-                return self._cancel(fields)
+            case "F" | "G":
+                return self._change(fields)
             case "q":
                 return self._mass_cancel(fields)
             case "H":
@@ -100,17 +97,30 @@ class SimulatedMarket:
                 reject = ((35, "j"), (45, fields[34]), (372, other), (380, "3"))
                 return [Reply(fields=(*reject, (58, "not supported here")))]
 
+    def deal(self, outcomes: Iterable[str]) -> None:
+        """Deal these outcomes to the next orders."""
+        self._dealt += [OrderOutcome(word) for word in outcomes]
+
+    def act(self, act: Act) -> list[Reply]:
+        """Do this to the named order, or to the newest that it fits; nothing if there is none."""
+        named = [self.orders[act.order]] if act.order in self.orders else []
+        chosen = named or [] if act.order else [o for o in self._each() if fits(o, act)][-1:]
+        return [one for order in chosen for one in self._say(order, act_on(order, act, self._tell))]
+
     def session_changed(self) -> list[Reply]:
         """Return the fills of resting orders that the new session's quotes meet."""
-        return [answer for order in self.orders.values() for answer in self._trade_rest(order)]
+        for order in self._each():
+            if order.status == "3":
+                order.status = "1" if order.cum else "0"
+        return [answer for order in self._each() for answer in self._trade_rest(order)]
 
     def cancel_all(self) -> list[Reply]:
         """Return the cancels of every live order, for cancel-on-disconnect."""
         return [
             answer
-            for order in self.orders.values()
+            for order in self._each()
             if order.is_live
-            for answer in self._say(order, [self._cancelled(order, ())])
+            for answer in self._say(order, [self._tell.ended(order, "4")])
         ]
 
     def hold(self, fields: Fields) -> None:
@@ -120,12 +130,14 @@ class SimulatedMarket:
         if order is not None and said[35] == "8" and said[150] != "I":
             order.held.append(fields)
 
+    def _each(self) -> Iterator[Order]:
+        """Yield every order once, also one that was replaced and has several names."""
+        return iter({order.order_id: order for order in self.orders.values()}.values())
+
     def _next_outcome(self) -> OrderOutcome:
-        place, index = self._index - self._first_index, self._index
+        index = self._index
         self._index += 1
-        if place < len(self._script):
-            return OrderOutcome(self._script[place])
-        return outcome_of(self._seed, index)
+        return self._dealt.popleft() if self._dealt else outcome_of(self._seed, index)
 
     def _new_order(self, fields: Mapping[int, str]) -> list[Reply]:
         if fields.get(97) == "Y" and fields[11] in self.orders:
@@ -133,7 +145,7 @@ class SimulatedMarket:
         number = self._index
         outcome = self._next_outcome()
         if outcome in _REJECTS:
-            return [Reply(fields=_reject(fields, outcome))]
+            return [rejected_message(fields, session=outcome is _O.SESSION_REJECT)]
         order = Order(
             cl_ord_id=fields[11],
             order_id=f"E{number:08d}",
@@ -146,42 +158,57 @@ class SimulatedMarket:
             outcome=outcome,
         )
         if order.cl_ord_id in self._known:
-            return [self._rejected(order, "6", "duplicate order")]
+            return [self._tell.rejected(order, "6", "duplicate order")]
+        if outcome is _O.IGNORE:
+            return []
         self._known.add(order.cl_ord_id)
         self.orders[order.cl_ord_id] = order
-        if outcome is OrderOutcome.REJECT:
-            return [self._rejected(order, "0", "published table")]
+        if outcome is _O.REJECT:
+            return [self._tell.rejected(order, "0", "published table")]
         if self._has_quotes and self._quote(order.symbol) is None:
-            return [self._rejected(order, "2", "no quote in this session")]
-        return self._say(order, self._work(order), silent=outcome is OrderOutcome.SILENCE)
+            return [self._tell.rejected(order, "2", "no quote in this session")]
+        return self._say(order, self._work(order), silent=outcome is _O.SILENCE)
 
     def _work(self, order: Order) -> list[Reply]:
-        answers = [self._report(order, "0")]
+        answers = [_DROP] if order.outcome is _O.DROP_BEFORE else []
+        if order.outcome is _O.PENDING:
+            answers.append(self._tell.report(order, "A", ((39, "A"),)))
+        answers.append(self._tell.report(order, "0"))
+        answers += [_DROP] if order.outcome is _O.DROP_AFTER else []
+        answers += first_steps(order, self._tell)
+        if order.outcome not in _RESTING:
+            answers += self._trade_at_market(order)
+        return answers
+
+    def _trade_at_market(self, order: Order) -> list[Reply]:
         price = self._price(order)
         if price is None:
-            if order.tif in _IMMEDIATE:
-                answers.append(self._cancelled(order, ((58, "not marketable"),)))
-        elif order.outcome is OrderOutcome.PARTIAL and order.qty > 1 and order.tif != "4":
-            answers.append(self._trade(order, order.qty // 2, price))
-            answers.append(Reply(fields=(), later=LATER))
-        else:
-            answers.append(self._trade(order, order.qty, price))
-            if order.outcome in _UNDOING:
-                answers.append(Reply(fields=(), later=LATER))
-        return answers
+            immediate = order.tif in _IMMEDIATE
+            return [self._tell.ended(order, "4", ((58, "not marketable"),))] if immediate else []
+        if order.outcome is _O.PARTIAL and order.qty > 1 and order.tif != "4":
+            return [
+                self._tell.trade(order, order.qty // 2, price),
+                Reply(fields=(), later=LATER),
+            ]
+        stopped = [self._tell.ended(order, "7")] if order.outcome is _O.STOP else []
+        traded = [*stopped, self._tell.trade(order, order.qty, price)]
+        if order.outcome is _O.REPEAT:
+            traded.append(traded[-1])
+        return traded + ([Reply(fields=(), later=LATER)] if order.outcome in _UNDOING else [])
 
     def finish(self, cl_ord_id: str) -> list[Reply]:
         """Return the delayed rest of a partial fill, bust or correction, if still due."""
         order = self.orders[cl_ord_id]
         if order.outcome in _UNDOING:
-            return self._say(order, [self._undo(order)])
+            undo = self._tell.bust if order.outcome is _O.BUST else self._tell.correct
+            return self._say(order, [undo(order)] if order.trades else [])
         return self._trade_rest(order)
 
     def _trade_rest(self, order: Order) -> list[Reply]:
-        price = self._price(order) if order.is_live else None
-        if price is None:
+        price = self._price(order) if order.is_live and order.status not in HALTED else None
+        if price is None or order.outcome in _RESTING:
             return []
-        return self._say(order, [self._trade(order, order.leaves, price)])
+        return self._say(order, [self._tell.trade(order, order.leaves, price)])
 
     def _say(self, order: Order, answers: list[Reply], *, silent: bool = False) -> list[Reply]:
         """Hold replies while the order is silent; name the order of a delayed one."""
@@ -207,78 +234,39 @@ class SimulatedMarket:
         meets = price <= order.limit if order.side == "1" else price >= order.limit
         return price if meets else None
 
-    def _trade(self, order: Order, qty: int, price: Decimal) -> Reply:
-        order.cum += qty
-        order.value += qty * price
-        order.status = "2" if order.cum == order.qty else "1"
-        fee = (qty * price * self._fee_bp / 10_000).quantize(_CENT, rounding=ROUND_HALF_EVEN)
-        extra = ((32, str(qty)), (31, f"{price:f}"), (12, f"{fee:f}"), (13, "3"))
-        answer = self._report(order, "F", extra)
-        order.trades.append(Execution(dict(answer.fields)[17], qty, price))
-        return answer
-
-    def _undo(self, order: Order) -> Reply:
-        """Bust the last trade, or correct it to half its quantity."""
-        trade = order.trades.pop()
-        order.cum -= trade.qty
-        order.value -= trade.qty * trade.price
-        order.status = "1" if order.cum else "0"
-        if order.outcome is OrderOutcome.BUST:
-            return self._report(order, "H", ((19, trade.exec_id),))
-        answer = self._trade(order, max(1, trade.qty // 2), trade.price)
-        return Reply(fields=tuple((dict(answer.fields) | {150: "G", 19: trade.exec_id}).items()))
-
-    def _cancelled(self, order: Order, extra: Fields) -> Reply:
-        order.status = "4"
-        return self._report(order, "4", extra)
-
-    def _rejected(self, order: Order, reason: str, words: str) -> Reply:
-        order.status = "8"
-        return self._report(order, "8", ((103, reason), (58, words)))
-
-    def _report(self, order: Order, exec_type: str, extra: Fields = ()) -> Reply:
-        self._exec_no += 1
-        exec_id = "0" if exec_type == "I" else f"X{self._exec_no:08d}"
-        average = order.value / order.cum if order.cum else Decimal(0)
-        own = dict(extra)
-        fields: Fields = (
-            (35, "8"),
-            (37, order.order_id),
-            (11, own.pop(11, order.cl_ord_id)),
-            (17, exec_id),
-            (150, exec_type),
-            (39, order.status),
-            (1, order.account),
-            (55, order.symbol),
-            (54, order.side),
-            (38, str(order.qty)),
-            (44, f"{order.limit:f}"),
-            (151, str(order.leaves)),
-            (14, str(order.cum)),
-            (6, f"{average:.6f}"),
-            *own.items(),
-        )
-        return Reply(fields=tuple((tag, value) for tag, value in fields if value))
-
-    def _cancel(self, fields: Mapping[int, str]) -> list[Reply]:
+    def _change(self, fields: Mapping[int, str]) -> list[Reply]:
+        """Answer a request to cancel (F) or to replace (G), in the manner that is in force."""
+        replaces = fields[35] == "G"
+        manner = self.replaces if replaces else self.cancels
         order = self.orders.get(fields[41])
+        if manner is Manner.IGNORE:
+            return []
         late = self._break_silence(order) if order else []
-        if order is None or not order.is_live:
-            status, reason = ("8", "1") if order is None else (order.status, "0")
-            reject = (
-                (35, "9"),
-                (37, order.order_id if order else "NONE"),
-                (11, fields[11]),
-                (41, fields[41]),
-                (39, status),
-                (434, "1"),
-                (102, reason),
-            )
-            return [*late, Reply(fields=reject)]
-        return [*late, self._cancelled(order, ((11, fields[11]), (41, order.cl_ord_id)))]
+        if order is not None and order.is_live and manner is Manner.FILL:
+            late.append(self._tell.trade(order, order.qty - order.cum, order.limit))
+        if order is None or not order.is_live or manner is Manner.REJECT:
+            return [*late, refused(fields, order, _UNKNOWN if order is None else _TOO_LATE)]
+        named = ((11, fields[11]), (41, fields[41]))
+        if manner is Manner.PENDING:
+            pending = "E" if replaces else "6"
+            late.append(self._tell.report(order, pending, ((39, pending), *named)))
+        if replaces:
+            return [*late, *self._replaced(order, fields)]
+        return [*late, self._tell.ended(order, "4", ((11, fields[11]), (41, order.cl_ord_id)))]
+
+    def _replaced(self, order: Order, fields: Mapping[int, str]) -> list[Reply]:
+        qty = int(Decimal(fields[38]))
+        if qty <= order.cum or fields[11] in self._known:
+            return [refused(fields, order, _TOO_LATE if qty <= order.cum else "6")]
+        order.qty, order.limit = qty, Decimal(fields.get(44, f"{order.limit:f}"))
+        order.tif, order.cl_ord_id = fields.get(59, order.tif), fields[11]
+        self._known.add(order.cl_ord_id)
+        self.orders[order.cl_ord_id] = order
+        replaced = self._tell.report(order, "5", ((41, fields[41]),))
+        return [replaced, *self._trade_rest(order)]
 
     def _mass_cancel(self, fields: Mapping[int, str]) -> list[Reply]:
-        live = [order for order in self.orders.values() if order.is_live]
+        live = [order for order in self._each() if order.is_live]
         answers = [
             Reply(
                 fields=(
@@ -293,44 +281,19 @@ class SimulatedMarket:
         ]
         for order in live:
             answers += self._break_silence(order)
-            answers.append(self._cancelled(order, ()))
+            answers.append(self._tell.ended(order, "4"))
         return answers
 
     def _status(self, fields: Mapping[int, str]) -> list[Reply]:
         order = self.orders.get(fields[11])
         if order is None:
-            return [Reply(fields=_not_known(fields))]
-        return [*self._break_silence(order), self._report(order, "I")]
+            return [not_known(fields)]
+        return [*self._break_silence(order), self._tell.report(order, "I")]
 
     def _mass_status(self, fields: Mapping[int, str]) -> list[Reply]:
         answers: list[Reply] = []
-        chosen = [order for order in self.orders.values() if order.is_live or order.held]
+        chosen = [order for order in self._each() if order.is_live or order.held]
         for order in chosen:
             extra = ((584, fields[584]), (911, str(len(chosen))))
-            answers += [*self._break_silence(order), self._report(order, "I", extra)]
+            answers += [*self._break_silence(order), self._tell.report(order, "I", extra)]
         return answers
-
-
-def _reject(fields: Mapping[int, str], outcome: OrderOutcome) -> Fields:
-    words = (45, fields[34]), (372, fields[35]), (58, "by script")
-    if outcome is OrderOutcome.SESSION_REJECT:
-        return ((35, "3"), *words, (373, "99"))
-    return ((35, "j"), *words, (379, fields[11]), (380, "0"))
-
-
-def _not_known(fields: Mapping[int, str]) -> Fields:
-    return (
-        (35, "8"),
-        (37, "NONE"),
-        (11, fields[11]),
-        (17, "0"),
-        (150, "I"),
-        (39, "8"),
-        (55, fields[55]),
-        (54, fields[54]),
-        (151, "0"),
-        (14, "0"),
-        (6, "0"),
-        (103, "5"),
-        (58, "unknown order"),
-    )

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from fix.wire.messages import Fields
 
-TERMINAL = frozenset("248")
+TERMINAL = frozenset("248C")
+HALTED = frozenset("39")
+"""Done for the day, suspended: such an order does not trade."""
 LATER = True
 
 
@@ -25,6 +27,27 @@ class OrderOutcome(StrEnum):
     CORRECT = "correct"
     SESSION_REJECT = "session_reject"
     BUSINESS_REJECT = "business_reject"
+    REST = "rest"
+    PENDING = "pending"
+    SUSPEND = "suspend"
+    DONE_FOR_DAY = "done_for_day"
+    EXPIRE = "expire"
+    STOP = "stop"
+    RESTATE = "restate"
+    REPEAT = "repeat"
+    IGNORE = "ignore"
+    DROP_BEFORE = "drop_before"
+    DROP_AFTER = "drop_after"
+
+
+class Manner(StrEnum):
+    """How the broker answers requests to cancel or to replace."""
+
+    CONFIRM = "confirm"
+    PENDING = "pending"
+    REJECT = "reject"
+    IGNORE = "ignore"
+    FILL = "fill"
 
 
 class Execution(NamedTuple):
@@ -53,6 +76,7 @@ class Order:
     value: Decimal = Decimal(0)
     held: list[Fields] = field(default_factory=list)
     trades: list[Execution] = field(default_factory=list)
+    told: Fields = ()
 
     @property
     def is_live(self) -> bool:
@@ -62,12 +86,13 @@ class Order:
     @property
     def leaves(self) -> int:
         """Quantity still working."""
-        return self.qty - self.cum if self.is_live else 0
+        return self.qty - self.cum if self.is_live and self.status != "3" else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Fields to send, at once or after the partial delay."""
+    """Fields to send, at once or after the partial delay; `drop` cuts the connection instead."""
 
     fields: Fields
     later: bool = False
+    drop: bool = False

@@ -100,7 +100,7 @@ def test_unknown_orders_are_said_to_be_unknown() -> None:
     assert (dict(status[0].fields)[150], dict(status[0].fields)[103]) == ("I", "5")
     refused = broker.receive({35: "F", 34: "3", 11: "C", 41: "X"})
     assert (dict(refused[0].fields)[35], dict(refused[0].fields)[102]) == ("9", "1")
-    other = broker.receive({35: "G", 34: "4"})
+    other = broker.receive({35: "E", 34: "4"})
     assert dict(other[0].fields)[35] == "j"
 
 
