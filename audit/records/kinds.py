@@ -37,7 +37,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
         "currency? instruments? settings? origin? seed? policy_digest? detail? "
-        "order_profile? liability? record_rules? table_digest?",
+        "order_profile? liability? record_rules? table_digest? fix_profile?",
         "run_started:<run_id>",
     ),
     _spec(

@@ -2,6 +2,9 @@
 
 Not here: behaviour.
 
-    profile      every difference between brokers
-    person_tags  which fields can name a person or hold free text
+    versions         FIX 4.2, 4.4 and 5.0 SP2, and what differs by version alone
+    profile          every difference between brokers
+    profile_text     a profile as TOML, with errors that name key and line
+    engine_settings  the settings of QuickFIX for a profile
+    person_tags      which fields can name a person or hold free text
 """

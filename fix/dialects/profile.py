@@ -1,10 +1,10 @@
 """Every difference between brokers as one frozen value, parsed strictly from JSON.
 
-Not here: behaviour. The initiator's settings text derives from the profile alone.
+Not here: behaviour, a profile's file (`profile_text`), the engine's settings (`engine_settings`).
 """
 
 from enum import StrEnum
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -15,11 +15,18 @@ from pydantic import (
     model_validator,
 )
 
-from fix.dialects.person_tags import is_undeclared
+from fix.dialects.person_tags import KNOWN_MAX, is_undeclared, is_user_defined
+from fix.dialects.versions import SPEECH, Version
 from fix.errors import ProfileError
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
 _TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_OURS = frozenset((
+    1, 8, 9, 10, 11, 15, 21, 34, 35, 36, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97,
+    122, 141, 447, 448, 452, 453, 528, 1128, 1724, 2376, 2593, 2594, 2595,
+))  # fmt: skip
+"""Fields of an order that the engine or we set; `tags.extra` may not name them."""
 
 
 class SessionMode(StrEnum):
@@ -42,10 +49,15 @@ class _ProfileModel(BaseModel):
 
 
 class Capabilities(_ProfileModel):
-    """What the broker supports beyond D, F, H and 8."""
+    """What the broker supports beyond D, F and 8."""
 
     mass_cancel: bool = Field(description="OrderMassCancelRequest (q), 530=7")
     mass_status: bool = Field(description="OrderMassStatusRequest (AF), 585=7")
+    order_status: bool = Field(
+        default=True,
+        description="OrderStatusRequest (H); without it an order in doubt stays so until the broker"
+        " reports on it or a person resolves it",
+    )
     cancel_on_disconnect: bool = Field(description="the broker cancels live orders on disconnect")
     unknown_is_gone: bool = Field(
         default=True,
@@ -60,13 +72,35 @@ class Pace(_ProfileModel):
     cancels_per_s: int = Field(ge=1, le=10_000, description="cancels per second, after the burst")
     cancel_burst: int = Field(ge=1, le=10_000, description="cancels sent at once")
     sweep_timeout_s: int = Field(ge=1, le=120, description="how long a sweep waits for answers")
+    orders_per_s: int = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        description="orders in any second, 0: no limit; more are refused",
+    )
     questions_per_s: int = Field(
         default=20, ge=1, le=10_000, description="status requests in any second"
     )
 
 
+class ExtraTag(_ProfileModel):
+    """A constant field that this broker wants in every order, also a user-defined one."""
+
+    tag: int = Field(ge=1, le=39_999, description="number of the field")
+    value: str = Field(pattern=r"^[\x20-\x7e]{1,64}$", description="its text")
+
+    @field_validator("tag")
+    @classmethod
+    def _is_not_ours(cls, tag: int) -> int:
+        if tag in _OURS:
+            raise ValueError(f"tag {tag} is set by the gateway or the engine")
+        return tag
+
+
 class OrderTags(_ProfileModel):
-    """Constant MiFID fields of every order; empty text leaves a field out.
+    """Constant fields of every order; empty text leaves a field out.
+
+    An order carries a user-defined field only where `extra` says so.
 
     Source: FIX 4.4 volume 6, and EP161/EP216 for 2376, 2593-2595 and 1724.
     """
@@ -80,12 +114,48 @@ class OrderTags(_ProfileModel):
         default="", pattern="^[0-9]{0,10}$", description="short code of the executing person"
     )
     origination: str = Field(default="", pattern="^[1-6]?$", description="1724 OrderOrigination")
+    extra: tuple[ExtraTag, ...] = Field(
+        default=(), max_length=32, description="further fields, in this order"
+    )
+
+    @property
+    def beyond_standard(self) -> tuple[int, ...]:
+        """The user-defined and extension-pack fields that an order carries."""
+        coded = (447, 448, 452, 453, 2376) if self.algorithm_code or self.trader_code else ()
+        attributes = (2593, 2594, 2595) if self.algorithm_code else ()
+        origin = (1724,) if self.origination else ()
+        own = tuple(one.tag for one in self.extra if is_user_defined(one.tag))
+        return tuple(tag for tag in (*coded, *origin, *attributes, *own) if tag > KNOWN_MAX)
+
+
+class Tls(_ProfileModel):
+    """The TLS sidecar (stunnel) beside the gateway, which connects to it on loopback."""
+
+    host: str = Field(pattern=_WORD, description="the broker's address behind the sidecar")
+    port: int = Field(ge=1, le=65_535, description="the broker's TLS port")
+    server_name: str = Field(pattern=_WORD, description="name in the broker's certificate")
+    ca_file: str = Field(min_length=1, description="certificates that the sidecar trusts, PEM")
+    cert_file: str = Field(default="", description="our certificate, if the broker asks for one")
+    key_file: str = Field(default="", description="its private key")
 
 
 class Profile(_ProfileModel):
     """One session with one broker."""
 
-    name: str = Field(pattern=r"^[a-z0-9_-]{1,32}$", description="name of the profile and session")
+    name: str = Field(pattern=r"^[a-z0-9._-]{1,32}$", description="name of the profile and session")
+    version: Version = Field(
+        default=Version.FIX_44,
+        strict=False,
+        description="FIX.4.2, FIX.4.4, or FIX.5.0SP2 (FIXT.1.1, 1137=9)",
+    )
+    dictionary: str = Field(
+        default="",
+        description="a data dictionary of your own (QuickFIX XML) for application messages; a"
+        " relative path begins at the profile's folder; empty: the shipped one of the version",
+    )
+    timestamp_digits: Literal[0, 3, 6] = Field(
+        default=6, description="decimals of SendingTime (52) and TransactTime (60)"
+    )
     sender_comp_id: str = Field(pattern=_WORD, description="49, ours")
     target_comp_id: str = Field(pattern=_WORD, description="56, theirs")
     host: str = Field(pattern=_WORD, description="peer's address")
@@ -115,6 +185,7 @@ class Profile(_ProfileModel):
     capabilities: Capabilities
     pace: Pace
     tags: OrderTags = OrderTags()
+    tls: Tls | None = Field(default=None, description="the TLS sidecar; missing: none")
     public_tags: tuple[int, ...] = Field(
         default=(), description="user-defined fields that neither name nor describe a person"
     )
@@ -138,6 +209,29 @@ class Profile(_ProfileModel):
             raise ValueError("session_start and session_end belong to nightly resets")
         return self
 
+    @model_validator(mode="after")
+    def _speaks_its_version(self) -> Self:
+        lacks, can = SPEECH[self.version].lacks, self.capabilities
+        for name, msg_type in (("mass_cancel", "q"), ("mass_status", "AF")):
+            if getattr(can, name) and msg_type in lacks:
+                problem = f"{self.version} has no message {msg_type}: write false"
+                raise ValueError(f"capabilities.{name}: {problem}")
+        later = ("order_capacity", "algorithm_code", "trader_code", "origination")
+        for name in later if self.version is Version.FIX_42 else ():
+            if getattr(self.tags, name):
+                problem = f'{self.version} has no such field: write ""'
+                raise ValueError(f"tags.{name}: {problem}")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_clear_text_here(self) -> Self:
+        if self.tls is not None and self.host not in _LOOPBACK:
+            raise ValueError(
+                f"host: {self.host} would get clear text: with [tls] the session connects to the"
+                ' sidecar, so write host = "127.0.0.1"'
+            )
+        return self
+
 
 def parse_profile(raw: bytes | str) -> Profile:
     """Parse a profile from JSON.
@@ -156,56 +250,6 @@ def parse_profile(raw: bytes | str) -> Profile:
 def profile_document(profile: Profile) -> str:
     """Return the JSON text that `parse_profile` reads back to an equal profile."""
     return profile.model_dump_json()
-
-
-def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: str) -> str:
-    """Return QuickFIX's settings text for this session.
-
-    - ``PersistMessages=N``: the engine answers a ResendRequest with a gap fill only, so it sends no
-      order twice. It still stores sequence numbers.
-    - ``ReconnectInterval=1``: a kill needs this rate. Each refused connect uses a MsgSeqNum
-      (measured), so `fix.session.redial` applies the profile's interval otherwise.
-    - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will. A session reject
-      would lose a fill, so `fix.wire.reports` checks the fields that we need.
-
-    `store` and `log` are folders, `dictionary` is a file.
-    """
-    reset = "Y" if profile.mode is SessionMode.RESET else "N"
-    times = ["NonStopSession=Y"]
-    if profile.resets is Resets.NIGHTLY:
-        times = [f"StartTime={profile.session_start}", f"EndTime={profile.session_end}"]
-    lines = [
-        "[DEFAULT]",
-        "ConnectionType=initiator",
-        *times,
-        "ReconnectInterval=1",
-        f"LogonTimeout={profile.logon_timeout_s}",
-        f"FileStorePath={store}",
-        f"FileLogPath={log}",
-        "UseDataDictionary=Y",
-        f"DataDictionary={dictionary}",
-        "ValidateUserDefinedFields=N",
-        "AllowUnknownMsgFields=Y",
-        "ValidateFieldsHaveValues=N",
-        "ValidateFieldsOutOfOrder=N",
-        "TimestampPrecision=6",
-        "SocketNodelay=Y",
-        "CheckLatency=Y",
-        f"MaxLatency={profile.max_latency_s}",
-        "PersistMessages=N",
-        "SendRedundantResendRequests=N",
-        f"ResetOnLogon={reset}",
-        "ResetOnLogout=N",
-        "ResetOnDisconnect=N",
-        "[SESSION]",
-        "BeginString=FIX.4.4",
-        f"SenderCompID={profile.sender_comp_id}",
-        f"TargetCompID={profile.target_comp_id}",
-        f"SocketConnectHost={profile.host}",
-        f"SocketConnectPort={profile.port}",
-        f"HeartBtInt={profile.heartbeat_s}",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def simulator_profile(port: int, *, sender: str = "COUNTERSIGN", target: str = "EMSSIM") -> Profile:

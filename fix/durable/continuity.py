@@ -13,8 +13,10 @@ from pathlib import Path
 
 from fix.durable.inbox import base_of, begin_at, forget, read_from
 from fix.durable.journal import read_offset
+from fix.durable.kill_word import sync_folder
 from fix.errors import InboxError, StoreInUseError
 
+_OWNER = "session.owner"
 _NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*(\d{1,20})\s*")
 
 
@@ -43,6 +45,33 @@ def stored_numbers(folder: Path) -> tuple[int, int]:
         if match is not None:
             return int(match[1]), int(match[2])
     return 1, 1
+
+
+def owner_of(folder: Path) -> str:
+    """Return which session a folder belongs to, as `claim` noted it; empty if it is new.
+
+    A folder of an earlier version has no note: its only profile was the simulator's, and its store
+    tells the CompIDs, if it is one session's alone.
+    """
+    note = folder / _OWNER
+    if note.exists():
+        return note.read_text(encoding="ascii").strip()
+    stores = [path.stem for path in (folder / "store").glob("FIX*.seqnums")]
+    return f"simulator {stores[0]}" if len(stores) == 1 else ""
+
+
+def claim(folder: Path, owner: str) -> None:
+    """Note which session a folder belongs to, once; a crash leaves the old note or the new."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if owner_of(folder) == owner and (folder / _OWNER).exists():
+        return
+    draft = folder / f"{_OWNER}.new"
+    with draft.open("w", encoding="ascii") as file:
+        file.write(f"{owner}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / _OWNER)
+    sync_folder(folder)
 
 
 def renew(folder: Path, last_offset: int) -> None:

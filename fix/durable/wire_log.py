@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from fix.dialects.engine_settings import ids_of
 from fix.dialects.profile import Profile
 from fix.errors import MessageError
 from fix.wire.messages import parse
@@ -136,5 +137,4 @@ def _differences(old: bytes, new: bytes) -> Iterator[tuple[int, bytes]]:
 
 def message_log(profile: Profile, folder: Path) -> Path:
     """Return the path of the engine's message log."""
-    name = f"FIX.4.4-{profile.sender_comp_id}-{profile.target_comp_id}.messages.current.log"
-    return folder / "log" / name
+    return folder / "log" / f"{'-'.join(ids_of(profile))}.messages.current.log"

@@ -229,7 +229,8 @@ class Sweep:
 
     def _cancel_again(self, name: str, now_us: int, wall_us: int) -> list[Fields]:
         order, rounds = self._orders[name], self._rounds[name]
-        messages = [status_request(order.fields)] if rounds else []
+        asks = rounds and self._profile.capabilities.order_status
+        messages = [status_request(order.fields)] if asks else []
         cancel_id = sweep_id("F", name, self._new_id())
         messages.append(cancel(order.fields, cancel_id=cancel_id, transact_time_us=wall_us))
         self._returns.cancelled(name, now_us)

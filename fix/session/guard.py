@@ -51,6 +51,7 @@ class Refusal(StrEnum):
     POSS_DUP = "POSS_DUP"
     NOT_ALLOWED = "NOT_ALLOWED"
     MALFORMED = "MALFORMED"
+    THROTTLED = "THROTTLED"
     JOURNAL = "JOURNAL"
     FAULT = "FAULT"
 

@@ -22,19 +22,21 @@ from pathlib import Path
 
 import quickfix
 
-from fix.dialects.profile import Profile, initiator_settings
+from fix.dialects.engine_settings import ids_of, initiator_settings
+from fix.dialects.profile import Profile
 from fix.durable.inbox import Inbox
 from fix.durable.kill_word import monotonic_us
 from fix.durable.resets import Reset, Sequence
 from fix.durable.wire_log import WireLog
 from fix.errors import MessageError
+from fix.session.dictionaries import DICTIONARIES, words_of
 from fix.session.guard import Gate, Refusal
 from fix.session.line import abandon, hanging
 from fix.session.listener import Listener, Sent, Traffic, wire_view
 from fix.session.redial import Redial
-from fix.wire.messages import MSG_TYPE, Fields, parse, wire_text
+from fix.wire.messages import MSG_TYPE, Fields, parse, text_for
 
-DICTIONARY = Path(__file__).parents[1] / "dialects" / "dictionary" / "FIX44.xml"
+DICTIONARY = DICTIONARIES / "FIX44.xml"
 EXIT_INBOX_LOST = 70
 INBOX_LOST = "inbox"
 _SEQ_NUM = 34
@@ -265,8 +267,9 @@ class InitiatorSession:
 
     def __init__(self, profile: Profile, folder: Path, callbacks: Callbacks) -> None:
         store, log = folder / "store", folder / "log"
+        words = words_of(profile)
         text = initiator_settings(
-            profile, store=str(store), log=str(log), dictionary=str(DICTIONARY)
+            profile, store=str(store), log=str(log), dictionary=words[-1], transport=words[0]
         )
         settings_path = folder / "session.cfg"
         settings_path.write_text(text, encoding="ascii")
@@ -274,11 +277,12 @@ class InitiatorSession:
         self._settings = quickfix.SessionSettings(str(settings_path))
         self._store_factory = quickfix.FileStoreFactory(self._settings)
         self._log_factory = quickfix.FileLogFactory(self._settings)
-        self._dictionary = quickfix.DataDictionary(str(DICTIONARY))
+        self._profile = profile
+        self._dictionaries = tuple(map(quickfix.DataDictionary, words))
         self._initiator = quickfix.SocketInitiator(
             callbacks, self._store_factory, self._settings, self._log_factory
         )
-        self._id = quickfix.SessionID("FIX.4.4", profile.sender_comp_id, profile.target_comp_id)
+        self._id = quickfix.SessionID(*ids_of(profile))
         callbacks.session_id = self._id
         self._egress = threading.Lock()
         self._started, self._looked_us = False, 0
@@ -370,8 +374,7 @@ class InitiatorSession:
     def probe(self, test_req_id: str) -> None:
         """Send a TestRequest with this TestReqID (112)."""
         fields: Fields = ((MSG_TYPE, "1"), (_TEST_REQ_ID, test_req_id))
-        message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
-        quickfix.Session.sendToTarget(message, self._id)
+        quickfix.Session.sendToTarget(self._message(fields), self._id)
 
     def send(self, fields: Fields) -> Sent | Refusal:
         """Send one message now or never; a refusal uses no sequence number."""
@@ -380,11 +383,14 @@ class InitiatorSession:
             if not self.is_logged_on:
                 return Refusal.NOT_LOGGED_ON
             leaving.sent, leaving.refusal = None, Refusal.NOT_LOGGED_ON
-            message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
-            quickfix.Session.sendToTarget(message, self._id)
+            quickfix.Session.sendToTarget(self._message(fields), self._id)
         sent: Sent | None = leaving.sent
         refusal: Refusal = leaving.refusal
         return sent if sent is not None else refusal
+
+    def _message(self, fields: Fields) -> quickfix.Message:
+        text = text_for(self._profile, fields)
+        return quickfix.Message(text, *self._dictionaries, False)  # noqa: FBT003
 
     def nothing_in_flight(self, timeout_s: float) -> bool:
         """Wait until no send is between guard and wire: with the gate shut, none follows."""

@@ -20,7 +20,8 @@ from fix.session.link import Frame, SessionState, fields_of, number, text
 from fix.session.listener import Sent
 from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Parts, Sweeping
-from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
+from fix.session.throttle import Throttle
+from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, STATUS_REQUEST, Fields
 from fix.wire.reports import ExecutionReport, order_told_by, parse_inbound
 
 KILL_WAIT_S = 0.08
@@ -39,6 +40,7 @@ class SessionWorker:
         self._logon_no = 0
         self._sweeping = Sweeping(parts)
         self._probe = LogonProbe()
+        self._throttle = Throttle(parts.profile.pace.orders_per_s)
         self._hearing = Hearing(parts.profile.capabilities)
         self._leave_after_sweep, self._running = False, True
         self._refused = ""
@@ -197,6 +199,7 @@ class SessionWorker:
         result = parts.session.send(fields)
         parts.gate.spend(cl_ord_id)
         if isinstance(result, Sent):
+            self._throttle.left(parts.monotonic_us())
             self._sweeping.order_left()
             self._hearing.sent(result.msg_seq_num, cl_ord_id)
         else:
@@ -211,12 +214,19 @@ class SessionWorker:
             return Refusal.ALREADY_USED
         if not self._parts.session.is_logged_on:
             return Refusal.NOT_LOGGED_ON
+        if not self._throttle.allows(self._parts.monotonic_us()):
+            return Refusal.THROTTLED
         return self._parts.gate.hand(ticket)
 
     def _pass(self, frame: Frame) -> None:
-        """Send a cancel or a status request; the gate refuses anything else."""
+        """Send a cancel or a status request; the gate refuses anything else.
+
+        A broker that knows no status request (H) is not asked: it would answer with a reject.
+        """
         fields = fields_of(frame)
-        if dict(fields).get(MSG_TYPE) == NEW_ORDER:
+        msg_type = dict(fields).get(MSG_TYPE)
+        unknown = msg_type == STATUS_REQUEST and not self._parts.profile.capabilities.order_status
+        if msg_type == NEW_ORDER or unknown:
             self._answer(frame, {"result": "refused", "reason": Refusal.NOT_ALLOWED.value})
             return
         self._answer(frame, _outcome(self._parts.session.send(fields)))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from fix.dialects.profile import OrderTags, Profile
+from fix.dialects.versions import SPEECH
 from fix.errors import MessageError
 from fix.wire.identity import cl_ord_id
 from risk.approved import ApprovedOrder
@@ -39,6 +40,8 @@ _ASCII = re.compile(r"[\x20-\x7e]+")
 _TAG = re.compile(r"[1-9][0-9]{0,8}")
 _CHECKSUM = re.compile(r"[0-9]{3}")
 _TRAILER_LENGTH = 7
+_SECONDS_LENGTH = 17
+_TRANSACT_TIME = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,12 +52,21 @@ def decimal_text(units: int, digits: int) -> str:
     return f"{sign}{whole}.{part:0{digits}d}" if digits else f"{sign}{whole}"
 
 
-def timestamp(time_us: int) -> str:
-    """Return microseconds since the epoch as UTCTimestamp.
+def timestamp(time_us: int, digits: int = 6) -> str:
+    """Return microseconds since the epoch as UTCTimestamp, cut to 0, 3 or 6 decimals.
 
-    Source: FIX 4.4 volume 1; microseconds by EP206.
+    Source: FIX 4.2 and 4.4 volume 1 (seconds, milliseconds); EP206 (microseconds).
     """
-    return (_EPOCH + timedelta(microseconds=time_us)).strftime("%Y%m%d-%H:%M:%S.%f")
+    text = (_EPOCH + timedelta(microseconds=time_us)).strftime("%Y%m%d-%H:%M:%S.%f")
+    return text[: _SECONDS_LENGTH + digits + 1] if digits else text[:_SECONDS_LENGTH]
+
+
+def with_time_digits(fields: Fields, digits: int) -> Fields:
+    """Return the fields with TransactTime (60) cut to at most this many decimals."""
+    longest = _SECONDS_LENGTH + digits + 1 if digits else _SECONDS_LENGTH
+    return tuple(
+        (tag, value[:longest] if tag == _TRANSACT_TIME else value) for tag, value in fields
+    )
 
 
 def new_order(
@@ -88,7 +100,7 @@ def new_order(
         (21, tags.handling),
         (55, intent.instrument),
         (54, side),
-        (60, timestamp(transact_time_us)),
+        (60, timestamp(transact_time_us, profile.timestamp_digits)),
         (38, str(intent.qty_lots * lot)),
         (40, "2"),
         (44, price),
@@ -97,6 +109,7 @@ def new_order(
         (528, tags.order_capacity),
         (1724, tags.origination),
         *((((2593, "1"), (2594, "4"), (2595, "Y"))) if tags.algorithm_code else ()),
+        *((one.tag, one.value) for one in tags.extra),
     )
     return _checked(fields)
 
@@ -168,14 +181,20 @@ def mass_status_request(*, request_id: str) -> Fields:
     return _checked(((MSG_TYPE, MASS_STATUS_REQUEST), (584, request_id), (585, "7")))
 
 
-def wire_text(fields: Sequence[tuple[int, str]]) -> str:
+def wire_text(fields: Sequence[tuple[int, str]], *, begin_string: str = "FIX.4.4") -> str:
     """Return a complete message with these fields, MsgType first.
 
     The engine adds CompIDs, MsgSeqNum and SendingTime, and recomputes length and checksum.
     """
     body = SOH.join(f"{tag}={value}" for tag, value in fields) + SOH
-    head = f"8=FIX.4.4{SOH}9={len(body)}{SOH}{body}"
+    head = f"8={begin_string}{SOH}9={len(body)}{SOH}{body}"
     return f"{head}10={_checksum(head):03d}{SOH}"
+
+
+def text_for(profile: Profile, fields: Fields) -> str:
+    """Return a complete message in the profile's version, its times as long as the broker takes."""
+    timed = with_time_digits(fields, profile.timestamp_digits)
+    return wire_text(timed, begin_string=SPEECH[profile.version].begin_string)
 
 
 def parse(raw: str | bytes) -> list[tuple[int, str]]:

@@ -21,6 +21,9 @@ _TRADE_TYPES = frozenset("F12")
 _BUST, _CORRECTION, _RESTATED = "H", "G", "D"
 _WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
 STATUS = "I"
+_BEFORE_EXEC_TYPE = frozenset({"FIX.4.0", "FIX.4.1", "FIX.4.2"})
+_TRANS_TYPES = {"1": _BUST, "2": _CORRECTION, "3": STATUS}
+"""ExecTransType (20) to the ExecType (150) that FIX 4.3 put in its place; 0 is new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +286,7 @@ def _execution_report(reader: _FieldReader) -> ExecutionReport:
         orig_cl_ord_id=reader.optional(41),
         exec_id=reader.text(17),
         exec_ref_id=reader.optional(19),
-        exec_type=reader.text(150),
+        exec_type=_exec_type(reader),
         ord_status=reader.text(39),
         symbol=reader.optional(55),
         side=reader.optional(54),
@@ -302,6 +305,20 @@ def _execution_report(reader: _FieldReader) -> ExecutionReport:
     if report.is_trade and not (report.last_qty and report.last_price):
         raise reader.fault("a trade without LastQty (32) or LastPx (31)")
     return report
+
+
+def _exec_type(reader: _FieldReader) -> str:
+    """Return ExecType (150); in FIX 4.2 a bust, a correction and a status are ExecTransType (20).
+
+    Source: FIX 4.2 volume 4, ExecutionReport: 20 is required, and 150 says the order's state.
+    """
+    exec_type = reader.text(150)
+    if reader.text(8) not in _BEFORE_EXEC_TYPE:
+        return exec_type
+    trans_type = reader.text(20)
+    if trans_type not in {"0", *_TRANS_TYPES}:
+        raise reader.fault("ExecTransType (20) is none of 0, 1, 2, 3")
+    return _TRANS_TYPES.get(trans_type, exec_type)
 
 
 def _commission(reader: _FieldReader) -> str:

@@ -25,6 +25,7 @@ from gateway.cli.verbs.evidence import publish as publishing
 from gateway.cli.verbs.setup import begin as beginning
 from gateway.cli.verbs.setup import instruments, keys
 from gateway.cli.verbs.setup import policy as deciding
+from gateway.cli.verbs.setup import profile as profiling
 from gateway.cli.verbs.setup import run as running
 from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
@@ -57,6 +58,7 @@ for group in (
     keys,
     deciding,
     instruments,
+    profiling,
     privacy,
     training,
 ):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
@@ -31,6 +31,9 @@ from gateway.installation.settings_file import (
 PREFIX = "COUNTERSIGN_"
 # Names that the set-up and the tests read.
 OUTSIDE = frozenset({"COUNTERSIGN_CACHE", "COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"})
+
+
+SHIPPED_PROFILES = frozenset({"simulator", "plain-4.2", "plain-4.4", "plain-5.0sp2"})
 
 
 class _Section(BaseModel):
@@ -119,11 +122,16 @@ class EngineSettings(_Section):
 class FixSettings(_Section):
     """The FIX session to the broker."""
 
+    profile: Path = Field(
+        default=Path("simulator"),
+        description="the broker's profile: a TOML file, or a shipped name (simulator, plain-4.2,"
+        " plain-4.4, plain-5.0sp2); host, port, sender, target, resets and public_tags win over it",
+    )
     host: str = Field(
         default="127.0.0.1",
         description="broker host; `run` trades with its own simulator and refuses this name",
     )
-    port: int = Field(default=0, ge=0, le=65535, description="broker port; 0: the simulator's own")
+    port: int = Field(default=0, ge=0, le=65535, description="broker port; 0: the profile's")
     sender: str = Field(default="COUNTERSIGN", description="SenderCompID")
     target: str = Field(default="EMSSIM", description="TargetCompID")
     public_tags: str = Field(
@@ -153,6 +161,12 @@ class FixSettings(_Section):
         gt=0,
         description="an approval not sent within this time is withdrawn, seconds",
     )
+
+    @field_validator("profile")
+    @classmethod
+    def _without_folder(cls, profile: Path) -> Path:
+        """Return a shipped name alone: a settings file puts its folder before each path."""
+        return Path(profile.name) if profile.name in SHIPPED_PROFILES else profile
 
 
 class SimulatorSettings(_Section):

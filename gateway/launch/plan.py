@@ -18,14 +18,14 @@ from typing import Final
 
 from audit.records.record import Draft
 from audit.signers.file import Signer
-from fix.dialects.profile import Profile, parse_profile, simulator_profile
-from fix.errors import ProfileError
+from fix.dialects.profile import Profile
 from fix.simulator.control import SimulatorConfig
 from gateway import clock
 from gateway.errors import InstrumentsError, SettingsError
 from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.instruments.table import PLAYED_TABLE, InstrumentTable, read_table
 from gateway.feeds.sessions import Playback
+from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_record
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
@@ -33,7 +33,7 @@ from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
 from gateway.installation.policies.policy import development_policy
 from gateway.installation.policies.policy_files import served_policy
-from gateway.installation.settings import PREFIX, FixSettings, Settings
+from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.privacy.erasure import years_of
 from gateway.walk.journal.run import (
@@ -116,6 +116,7 @@ class Plan:
                 liability=self.settings.liability.model_dump(),
                 retention_years=years_of(self.settings.retention),
                 broker=self.profile(self.settings.fix.port or 1),
+                fix_profile=profile_record(self.profile(self.settings.fix.port or 1)),
             ),
         )
         for listing in self.table.listings:
@@ -140,6 +141,11 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             name="COUNTERSIGN_FIX__HOST",
             problem="`run` trades with its own simulator on this machine and would not use"
             f" {settings.fix.host}: unset it, or use `serve` for a broker",
+        )
+    if settings.fix.profile.name != SIMULATOR:
+        raise SettingsError(
+            name="COUNTERSIGN_FIX__PROFILE",
+            problem="`run` trades with its own simulator: unset it, or use `serve` for a broker",
         )
     if settings.instruments is not None:
         raise SettingsError(
@@ -174,7 +180,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             quotes=quotes,
             silent=settings.simulator.silent,
         ),
-        profile=lambda port: broker_profile(settings.fix, port),
+        profile=lambda port: profile_of(settings.fix, port),
         profile_name="development",
         playback=playback.source(),
         first_as_of_us=playback.first_as_of_us(),
@@ -203,7 +209,7 @@ def serving_plan(settings: Settings) -> Plan:
         for name, value in (
             ("COUNTERSIGN_LEDGER__DSN", settings.ledger.dsn or settings.ledger.embedded),
             ("COUNTERSIGN_KEYS", settings.keys),
-            ("COUNTERSIGN_FIX__PORT", settings.fix.port),
+            ("COUNTERSIGN_FIX__PORT", settings.fix.port or settings.fix.profile.name != SIMULATOR),
         )
         if not value
     ]
@@ -227,9 +233,7 @@ def serving_plan(settings: Settings) -> Plan:
     read_secret(state.keys)  # fail now if there is none
     refuse_officers_keys(state)
     policy = served_policy(keyring, clock.wall_us())
-    broker = broker_profile(settings.fix, settings.fix.port).model_copy(
-        update={"host": settings.fix.host}
-    )
+    broker = profile_of(settings.fix)
     _fitting(table, settings.instruments, policy.policy, broker)
     run_id = new_run_id()
     return Plan(
@@ -247,27 +251,6 @@ def serving_plan(settings: Settings) -> Plan:
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )
-
-
-def broker_profile(fix: FixSettings, port: int) -> Profile:
-    """Return the profile of the broker that the settings describe.
-
-    Raises:
-        SettingsError: they describe none.
-    """
-    profile = simulator_profile(port, sender=fix.sender, target=fix.target)
-    given = {
-        "public_tags": [int(tag) for tag in fix.public_tags.split(",") if tag],
-        "resets": fix.resets,
-        "session_start": fix.session_start,
-        "session_end": fix.session_end,
-    }
-    try:
-        return parse_profile(json.dumps(profile.model_dump(mode="json") | given))
-    except ProfileError as error:
-        named = error.problem.partition(":")[0].partition(".")[0]
-        name = (named if named in given else "resets").upper()
-        raise SettingsError(name=f"{PREFIX}FIX__{name}", problem=str(error)) from error
 
 
 def _fitting(table: InstrumentTable, file: Path, policy: Policy, broker: Profile) -> None:

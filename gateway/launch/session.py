@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
+from fix.dialects.engine_settings import ids_of
 from fix.dialects.profile import Profile, SessionMode
-from fix.durable.continuity import lacking, renew
+from fix.durable.continuity import claim, lacking, owner_of, renew
 from fix.durable.resets import resets_of
 from fix.session.link import SessionState
 from fix.simulator.control import exec_number
 from gateway import clock
-from gateway.errors import NotReadyError, RequestError, SessionLostError
+from gateway.errors import NotReadyError, RequestError, SessionLostError, SettingsError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.events import note
 from gateway.launch.plan import Plan
@@ -37,9 +38,11 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
     """Compare the session's folder with the ledger before anything is written.
 
     Raises:
+        SettingsError: the folder belongs to the session of another profile.
         SessionLostError: the folder is behind, and no new session was asked for.
         RequestError: a new session was asked for without need.
     """
+    _refuse_other(plan)
     found = _lacking(plan, reader)
     folder = str(plan.state.root / "fix")
     if found and not plan.settings.fix.new_session:
@@ -50,6 +53,23 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
             problem=f"{folder} lacks nothing that is on record, and no reset of the numbers was"
             " refused: start without --new-fix-session"
         )
+
+
+def _refuse_other(plan: Plan) -> None:
+    """Refuse a folder of another session: its inbox would be settled twice, under both names."""
+    folder, owner = plan.state.root / "fix", _owner(plan)
+    found = owner_of(folder)
+    if found and found != owner:
+        raise SettingsError(
+            name="COUNTERSIGN_FIX__PROFILE",
+            problem=f"{folder} belongs to the session {found}, the profile says {owner}: use"
+            " another state folder and account, or the old profile's name, version and CompIDs",
+        )
+
+
+def _owner(plan: Plan) -> str:
+    profile = _session(plan)
+    return f"{profile.name} {'-'.join(ids_of(profile))}"
 
 
 OWN_PEER_S = 15.0
@@ -92,17 +112,19 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
         FixError: the folder is in use, or cannot be written.
         AuditError: the ledger does not take the record; nothing was changed.
     """
-    reason = plan.settings.fix.new_session
+    reason, folder = plan.settings.fix.new_session, plan.state.root / "fix"
     if not reason:
+        claim(folder, _owner(plan))
         return Beginning()
     session = _session(plan).name
     lost, refused = _lacking(plan, reader), numbers_of(plan, reader).refused
     detail = f"{reason}: {'; '.join(lost or (str(refused),))}"
     note(ledger, session, plan.tags.run_id, "new_fix_session", detail)
+    claim(folder, _owner(plan))
     if not lost:
         return Beginning(accept=True)
     # a crash here leaves a folder that is still behind: the next start is refused
-    renew(plan.state.root / "fix", last_offset(reader, session))
+    renew(folder, last_offset(reader, session))
     return Beginning(skipped=SKIPPED, accept=refused is not None)
 
 

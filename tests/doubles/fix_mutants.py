@@ -15,7 +15,7 @@ import fix.orders.sweeper
 import fix.session.guard
 import fix.session.initiator
 import fix.session.main
-from fix.dialects.profile import initiator_settings
+from fix.dialects.engine_settings import initiator_settings
 from fix.orders.sweeper import SweepPhase, SweepStep
 from fix.session.guard import Refusal
 

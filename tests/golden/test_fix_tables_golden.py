@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from fix.dialects import person_tags
+from fix.dialects.engine_settings import initiator_settings
 from fix.dialects.profile import (
     OrderTags,
     Profile,
     SessionMode,
-    initiator_settings,
     simulator_profile,
 )
 from fix.orders.state import (

@@ -4,6 +4,7 @@ The announced fields are made again from the approved intent. The message must c
 fields. Every report is settled again, by the walk's own function, from the recorded raw message.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ from risk.approved import approve
 SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
 """Fields that the session layer adds to an order."""
 TRANSACT_TIME, MSG_SEQ_NUM = 60, 34
-_TIME = re.compile(r"\d{8}-\d\d:\d\d:\d\d\.\d{6}")
+_TIME = re.compile(r"(\d{8}-\d\d:\d\d:\d\d)(?:\.(\d{3}|\d{6}))?")
 
 
 def order_sending(past: Past, record: Record) -> str:
@@ -334,10 +335,12 @@ def _outcomes(before: Sequence[Record]) -> frozenset[str]:
 
 
 def _time_us(text: str) -> int:
-    """Return a UTCTimestamp with microseconds as microseconds since the epoch."""
-    if not _TIME.fullmatch(text):
+    """Return a UTCTimestamp with 0, 3 or 6 decimals as microseconds since the epoch."""
+    found = _TIME.fullmatch(text)
+    if found is None:
         raise ReplayDiffersError(step="order_sending", detail="its time (60) is no UTCTimestamp")
-    moment = datetime.strptime(f"{text}+0000", "%Y%m%d-%H:%M:%S.%f%z").astimezone(UTC)
+    whole = f"{found[1]}.{found[2] or '0'}+0000"
+    moment = datetime.strptime(whole, "%Y%m%d-%H:%M:%S.%f%z").astimezone(UTC)
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
@@ -346,5 +349,5 @@ def _profile(past: Past) -> Profile:
     """Return the broker's profile as far as an order's own text depends on it."""
     recorded = past.run.order_profile
     return simulator_profile(1).model_copy(
-        update={**recorded, "tags": OrderTags.model_validate(recorded["tags"])}
+        update={**recorded, "tags": OrderTags.model_validate_json(json.dumps(recorded["tags"]))}
     )

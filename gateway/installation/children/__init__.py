@@ -11,5 +11,6 @@ Not here: what a message or a forecast means.
     postgres_access  the embedded PostgreSQL's access rules: our own user, without a password
     postgres         the embedded PostgreSQL server
     own_process      proof that a process and its port are our own
+    fix_profiles     the broker's profile that the settings name
     simulator        the paper counterparty as a process
 """

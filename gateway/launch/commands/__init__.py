@@ -1,4 +1,4 @@
-"""Commands of the desk: to a gateway that may be running, and about its tables.
+"""Commands of the desk: to a gateway that may be running, and about its tables and profile.
 
 Not here: options and help.
 
@@ -8,5 +8,6 @@ Not here: options and help.
     policies     a policy's draft for a table of instruments
     orders       list orders and cancel one, through the running gateway
     stops        pause, reduce-only, resume, cancel-all, and drills of the kill
+    profile      check and show the broker's profile
     kill         kill and release, with or without a running gateway
 """

@@ -30,6 +30,7 @@ from fix.durable.continuity import lacking, stored_numbers
 from fix.durable.resets import resets_of
 from gateway import clock
 from gateway.errors import SettingsError
+from gateway.installation.children.fix_profiles import SIMULATOR, profile_of
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.policies.policy import given_policy
@@ -37,7 +38,6 @@ from gateway.installation.settings import FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import database_homes, refuse_unfinished
 from gateway.launch.parts import stray_said
-from gateway.launch.plan import broker_profile
 from gateway.launch.session import last_offset
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.setup.own_files import edit
@@ -124,7 +124,7 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
     if dsn is None or not is_current(dsn):
         yield good("session", f"{said}; not held against the ledger")
         return
-    profile = broker_profile(settings.fix, settings.fix.port or 1)
+    profile = profile_of(settings.fix)
     reader = LedgerReader(dsn)
     try:
         found = _lost(profile, folder, reader)
@@ -187,34 +187,36 @@ def look_at_port(settings: Settings, state: StateFolder) -> Iterator[PartFinding
 def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     """Yield whether the session's settings make sense and the broker's port answers (TCP only)."""
     fix, file = settings.fix, settings.config
-    if not fix.port:
+    if not fix.port and fix.profile.name == SIMULATOR:
         yield unseen("broker", "its port is not set")
         return
     try:
-        profile = broker_profile(fix, fix.port)
+        profile = profile_of(fix)
     except SettingsError as error:
         yield mend("broker", error, edit(file) if file else f"export {error.name}=..")
         return
-    yield from _ids(fix, file)
+    yield from _ids(profile, file)
+    host, port = profile.host, profile.port
     try:
-        socket.create_connection((fix.host, fix.port), REACH_S).close()
+        socket.create_connection((host, port), REACH_S).close()
     except OSError as error:
-        said = f"{fix.host}:{fix.port} does not answer ({error.strerror or error})"
-        yield mend("broker", said, f"nc -vz {shlex.quote(fix.host)} {fix.port}")
+        said = f"{host}:{port} does not answer ({error.strerror or error})"
+        yield mend("broker", said, f"nc -vz {shlex.quote(host)} {port}")
         return
-    said = f"{fix.host}:{fix.port} answers; {fix.sender} -> {fix.target}, {profile.mode}"
+    ids = f"{profile.sender_comp_id} -> {profile.target_comp_id}"
+    said = f"{host}:{port} answers; {profile.name}, {profile.version}, {ids}, {profile.mode}"
     yield good("broker", f"{said}; a logon was not tried")
 
 
-def _ids(fix: FixSettings, file: Path | None) -> Iterator[PartFinding]:
+def _ids(profile: Profile, file: Path | None) -> Iterator[PartFinding]:
     """Yield CompIDs that no broker can tell apart, or that only our simulator has."""
     command = edit(file) if file else "export COUNTERSIGN_FIX__SENDER=.."
-    if fix.sender == fix.target:
-        yield mend("broker", f"SenderCompID and TargetCompID are both {fix.sender}", command)
-    simulated = FixSettings()
-    loopback = fix.host in {"127.0.0.1", "::1", "localhost"}
-    if not loopback and simulated.target == fix.target:
-        yield mend("broker", f"TargetCompID {fix.target} is the simulator's", command)
+    sender, target = profile.sender_comp_id, profile.target_comp_id
+    if sender == target:
+        yield mend("broker", f"SenderCompID and TargetCompID are both {sender}", command)
+    loopback = profile.host in {"127.0.0.1", "::1", "localhost"}
+    if not loopback and FixSettings().target == target:
+        yield mend("broker", f"TargetCompID {target} is the simulator's", command)
 
 
 def _quoted(path: Path) -> str:

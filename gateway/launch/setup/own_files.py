@@ -13,6 +13,7 @@ from audit.tlog.note import VerifierKey
 from gateway.errors import GatewayError, InstrumentsError, SettingsError
 from gateway.feeds.instruments.fit import misfits, unnamed
 from gateway.feeds.instruments.table import InstrumentTable, read_table
+from gateway.installation.children.fix_profiles import SIMULATOR, profile_of
 from gateway.installation.keys.custody import faults
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import has_key, place_of
@@ -28,7 +29,6 @@ from gateway.installation.policies.policy_files import unsigned_said, validity_s
 from gateway.installation.settings import Settings, variable_of
 from gateway.installation.settings_file import without_secrets
 from gateway.installation.state import StateFolder
-from gateway.launch.plan import broker_profile
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from inference.weights.registry import load_pair
 from risk.policy.policy import Policy
@@ -61,7 +61,7 @@ def _wrong_settings(settings: Settings) -> Iterator[PartFinding]:
     missing = {
         ("ledger", "dsn"): ledger.dsn or ledger.embedded,
         ("", "keys"): settings.keys,
-        ("fix", "port"): settings.fix.port,
+        ("fix", "port"): settings.fix.port or settings.fix.profile.name != SIMULATOR,
         ("", "instruments"): settings.instruments,
     }
     for (section, name), value in missing.items():
@@ -192,7 +192,7 @@ def _fitting(
             f" --instruments {shlex.quote(str(file))}"
         )
         yield mend("policy", f"{said}: every intent on it is refused", command)
-    profile = broker_profile(settings.fix, settings.fix.port or 1)
+    profile = profile_of(settings.fix)
     for fault in list(misfits(table.listings, policy, profile))[:SHOWN]:
         yield mend("instruments", fault, edit(file))
 

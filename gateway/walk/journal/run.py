@@ -39,6 +39,7 @@ class RunOpening:
         table_digest: SHA-256 (hex) of the table of instruments.
         retention_years: years to keep, by class of record.
         broker: profile of the FIX session, for what an order's text depends on.
+        fix_profile: the same profile's values and digests, for the record.
     """
 
     profile: str
@@ -55,6 +56,7 @@ class RunOpening:
     liability: Mapping[str, JSON]
     retention_years: Mapping[str, int]
     broker: Profile
+    fix_profile: Mapping[str, JSON]
 
 
 def run_started(tags: Tags, opening: RunOpening) -> Draft:
@@ -80,6 +82,7 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
             "record_rules": RECORD_RULES,
             "settings": {YEARS_FIELD: dict(opening.retention_years)},
             "order_profile": order_profile(opening.broker),
+            "fix_profile": dict(opening.fix_profile),
         },
         actor=GATEWAY,
         idem_key=f"run_started:{tags.run_id}",
@@ -89,7 +92,7 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
 def order_profile(profile: Profile) -> dict[str, JSON]:
     """Return the part of a broker's profile that an order's text depends on, for replay."""
     document: dict[str, JSON] = profile.model_dump(
-        mode="json", include={"account", "currency", "minor_digits", "tags"}
+        mode="json", include={"account", "currency", "minor_digits", "tags", "timestamp_digits"}
     )
     return document
 

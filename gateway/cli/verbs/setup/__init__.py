@@ -7,5 +7,6 @@ Not here: verbs about orders or evidence.
     keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
                  settings
     policy       policy new, show, sign, activate and diff
+    profile      profile check, show, example and sidecar: the broker's profile
     instruments  instruments check, show and example: the table of instruments
 """

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from fix.dialects.engine_settings import initiator_settings
 from fix.dialects.profile import (
     Profile,
     Resets,
     SessionMode,
-    initiator_settings,
     parse_profile,
     simulator_profile,
 )

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fix.dialects.profile import OrderTags, initiator_settings, parse_profile, profile_document
+from fix.dialects.engine_settings import initiator_settings
+from fix.dialects.profile import OrderTags, parse_profile, profile_document
 from fix.errors import MessageError, ProfileError
 from fix.wire.identity import cl_ord_id, sweep_id
 from fix.wire.messages import (

@@ -29,6 +29,8 @@ from tests.unit.inference.speculation.test_inference_round_parts import (
     [
         ("19700101-00:00:00.000000", datetime(1970, 1, 1, tzinfo=UTC), 0),
         ("20180102-15:00:01.000002", datetime(2018, 1, 2, 15, 0, 1, tzinfo=UTC), 2),
+        ("20180102-15:00:01", datetime(2018, 1, 2, 15, 0, 1, tzinfo=UTC), 0),
+        ("20180102-15:00:01.020", datetime(2018, 1, 2, 15, 0, 1, tzinfo=UTC), 20_000),
         ("20240229-23:59:59.999999", datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC), 999_999),
     ],
 )
@@ -39,7 +41,8 @@ def test_a_time_on_record_is_read_to_the_microsecond(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "20180102-15:00:01", "2018-01-02 15:00:01.000002", "20180102-15:00:01.000002Z"]
+    "text",
+    ["", "20180102-15:00:01.0001", "2018-01-02 15:00:01.000002", "20180102-15:00:01.000002Z"],
 )
 def test_what_is_no_time_is_a_difference(text: str) -> None:
     with pytest.raises(ReplayDiffersError, match="no UTCTimestamp"):

@@ -13,7 +13,7 @@ from fix.durable.inbox import Inbox, base_of
 from fix.durable.resets import Reset
 from fix.durable.resets import ResetCause as Why
 from fix.session.link import SessionState
-from gateway.errors import NotReadyError, RequestError, SessionLostError
+from gateway.errors import NotReadyError, RequestError, SessionLostError, SettingsError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.plan import Plan
 from gateway.launch.session import (
@@ -261,3 +261,13 @@ def test_a_refused_beginning_says_the_way_on() -> None:
     for word in (await_session(child, ours=False), str(ours.value)):
         assert "the broker began anew" in word
         assert "--new-fix-session" in word
+
+
+def test_a_folder_of_another_session_is_refused_before_anything_is_written(world: World) -> None:
+    begin_anew(world.plan(), world.any, world.any)
+    refuse_lost(world.plan(), world.any)
+    owner = world.root / "fix" / "session.owner"
+    assert owner.read_text() == "simulator FIX.4.4-COUNTERSIGN-EMSSIM\n"
+    owner.write_text("plain-4.4 FIX.4.4-COUNTERSIGN-EMSSIM\n")
+    with pytest.raises(SettingsError, match=r"belongs to the session plain-4\.4 FIX\.4\.4-"):
+        refuse_lost(world.plan(), world.any)

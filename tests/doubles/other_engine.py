@@ -1,0 +1,115 @@
+"""A broker on an engine that is not QuickFIX: asyncfix, FIX 4.4, as a process of its own.
+
+`python -m tests.doubles.other_engine FOLDER PORT SCRIPT`. It checks every message against the
+whole dictionary of FIX 4.4, as brokers do, and answers one that does not fit with a Reject (3).
+Each message of either direction is a line of `wire.jsonl`. Lines on its standard input:
+
+    drop      break the connection
+"""
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+
+from asyncfix import AsyncFIXDummyServer, ConnectionState, FIXMessage, Journaler
+from asyncfix.errors import FIXMessageError
+from asyncfix.message import MessageDirection
+from asyncfix.protocol import FIXProtocol44
+from asyncfix.protocol.schema import FIXSchema
+from asyncfix.session import FIXSession
+from typing_extensions import override
+
+from tests.doubles.plain_broker import PlainBroker, Reply
+
+STANDARD = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
+US, THEM = "BROKER", "COUNTERSIGN"
+
+
+class CapturedJournal(Journaler):
+    """The engine's own journal, which also writes every message to a file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder / "journal.sqlite"))
+        self._path = folder / "wire.jsonl"
+
+    @override
+    def persist_msg(self, msg: bytes, session: FIXSession, direction: MessageDirection) -> None:
+        super().persist_msg(msg, session, direction)
+        if direction == MessageDirection.OUTBOUND:
+            self.note("out", msg)
+
+    def note(self, direction: str, raw: bytes) -> None:
+        """Append a message to the file."""
+        row = {"direction": direction, "raw": raw.decode("latin-1")}
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+class OtherBroker(AsyncFIXDummyServer):
+    """The broker; the engine calls it for each application message."""
+
+    def __init__(self, folder: Path, port: int, script: tuple[str, ...]) -> None:
+        self._capture = CapturedJournal(folder)
+        super().__init__(
+            FIXProtocol44(),
+            US,
+            THEM,
+            self._capture,
+            "127.0.0.1",
+            port,
+            logger=logging.getLogger("broker"),
+        )
+        self._book = PlainBroker(folder / "orders.json", script, "FIX.4.4")
+        self._standard = FIXSchema(str(STANDARD))
+
+    @override
+    async def on_connect(self) -> None:
+        """Nothing to do."""
+
+    @override
+    async def _process_message(self, msg: FIXMessage, raw_msg: bytes) -> None:
+        self._capture.note("in", raw_msg)  # the journal has it only after the answers have left
+        await super()._process_message(msg, raw_msg)
+
+    @override
+    async def on_message(self, msg: FIXMessage) -> None:
+        try:
+            self._standard.validate(msg)
+        except FIXMessageError as error:
+            number, kind = msg["34"], str(msg["35"])
+            said = str(error).replace("=", " ")[:100]
+            await self._say({35: "3", 45: number, 372: kind, 373: "99", 58: said})
+            return
+        for reply in self._book.receive({int(tag): str(msg[tag]) for tag in msg.tags}):
+            await self._say(reply)
+
+    async def _say(self, reply: Reply) -> None:
+        message = FIXMessage(reply[35], {tag: text for tag, text in reply.items() if tag != 35})
+        self._standard.validate(message)
+        await self.send_msg(message)
+
+    async def drop(self) -> None:
+        """Break the connection."""
+        await self.disconnect(ConnectionState.DISCONNECTED_BROKEN_CONN)
+
+    async def obey(self) -> None:
+        """Follow the lines on standard input."""
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+        while line := await reader.readline():
+            if line.strip() == b"drop":
+                await self.drop()
+
+
+async def main(folder: Path, port: int, script: tuple[str, ...]) -> None:
+    """Serve until killed."""
+    broker = OtherBroker(folder, port, script)
+    await asyncio.gather(broker.connect(), broker.obey())
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(","))))
