@@ -806,7 +806,7 @@ const KIND = /^[a-z_]{1,64}$/;
 export const KINDS = new Set(`
   clock_observed run_started policy_activated model_loaded engine_event instrument_listed
   intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
-  placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested approval_resumed
+  placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
   approval_given approval_refused reservation_released order_sending order_sent order_refused
   order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
   session_event fix_inbound fix_anomaly book_difference difference_resolved book_adjusted kill_pressed

@@ -6,7 +6,6 @@ Not here: transport, HTML, the walk's own order.
     requests    request and answer bodies: strict, closed, with units
     intents     an agent's request as a decision id, a record and a wish
     scope       an agent's intent held against the scope of its key
-    holds       holds of an earlier run, taken over at a start
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     orders      orders as their owners see them, and the cancel of one order
     answers     answers to an agent, made from the decision's records

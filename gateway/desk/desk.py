@@ -15,11 +15,11 @@ from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.answers import intent_response, record_document, told
 from gateway.desk.feeding import Feeding
-from gateway.desk.holds import case_of, waiting_until_us
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
+from gateway.desk.persons.holds import case_of, waiting_until_us
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.receipts import Receipts

@@ -2,7 +2,7 @@
 
 import itertools
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -102,3 +102,8 @@ def reserved(app: App, decision_id: str) -> bool:
     """Whether the agents' book still reserves for a decision."""
     book = app.desk.own.section.book(f"{app.plan.tags.account}.agent")
     return book.reservation(decision_id) is not None
+
+
+def decided(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what another reading of the same decision may change."""
+    return {name: one for name, one in answer.items() if name not in {"as_of_seq", "signed"}}

@@ -26,6 +26,19 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/intents"),
         ("GET", "/v1/decisions/x"),
         ("POST", "/v1/decisions/x/approval"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/orders"),
+        ("GET", "/v1/orders/{name}"),
+        ("POST", "/v1/orders/{name}/cancel"),
+        ("POST", "/v1/market/events"),
+        ("GET", "/v1/stops"),
+        ("POST", "/v1/stops/pause"),
+        ("POST", "/v1/stops/reduce-only"),
+        ("POST", "/v1/stops/cancel-all"),
+        ("POST", "/v1/stops/resume"),
+        ("GET", "/v1/adjustments"),
+        ("POST", "/v1/adjustments"),
+        ("POST", "/v1/kill/drill"),
         ("GET", "/v1/kill"),
         ("POST", "/v1/kill"),
         ("POST", "/v1/kill/release"),
@@ -192,7 +205,7 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
     known = {"ledger", "database", "housekeeping", "engine", "fix", "settler", "orders", "book"}
-    assert set(parts) == known | {"policy", "kill", "tiles"}
+    assert set(parts) == known | {"policy", "kill", "tiles", "stops"}
     assert set(parts.values()) == {"ready"}
 
 
@@ -205,6 +218,19 @@ def test_every_route_is_documented(app: App) -> None:
         ("POST", "/v1/market/bars"),
         ("GET", "/v1/decisions/{decision_id}"),
         ("POST", "/v1/decisions/{decision_id}/approval"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/orders"),
+        ("GET", "/v1/orders/{name}"),
+        ("POST", "/v1/orders/{name}/cancel"),
+        ("POST", "/v1/market/events"),
+        ("GET", "/v1/stops"),
+        ("POST", "/v1/stops/pause"),
+        ("POST", "/v1/stops/reduce-only"),
+        ("POST", "/v1/stops/cancel-all"),
+        ("POST", "/v1/stops/resume"),
+        ("GET", "/v1/adjustments"),
+        ("POST", "/v1/adjustments"),
+        ("POST", "/v1/kill/drill"),
         ("GET", "/v1/kill"),
         ("POST", "/v1/kill"),
         ("POST", "/v1/kill/release"),

@@ -8,7 +8,7 @@ from audit.records.kinds import Kind
 from fix.wire.identity import cl_ord_id
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
-from tests.doubles.api_agent import Agent, ended, orders_at_broker, outcome, reserved
+from tests.doubles.api_agent import Agent, decided, ended, orders_at_broker, outcome, reserved
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
 
@@ -34,7 +34,7 @@ def test_the_same_client_key_gets_the_same_decision_and_no_second_order(
     ended(app, first["decision_id"])
     sent = len(orders_at_broker(app))
     for _ in range(3):
-        assert agent.intent("twice", 1_130).json() == first
+        assert decided(agent.intent("twice", 1_130).json()) == decided(first)
     assert len(orders_at_broker(app)) == sent
 
 

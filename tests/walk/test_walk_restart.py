@@ -14,7 +14,7 @@ from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
-from tests.doubles.api_agent import Agent, ended, orders_at_broker
+from tests.doubles.api_agent import Agent, decided, ended, orders_at_broker
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
 ACCOUNT = "desk"
@@ -41,7 +41,7 @@ def test_a_restart_makes_no_second_order_and_forgets_no_holding(walk_state: Path
     with served(walk_state) as app, Agent(app) as agent:
         assert app.plan.tags.run_id != run_id
         assert app.desk.own.section.book(f"{ACCOUNT}.agent") == held
-        assert agent.intent("rebalance-1", 1_000).json() == first
+        assert decided(agent.intent("rebalance-1", 1_000).json()) == decided(first)
         other = agent.intent("rebalance-1", 2_000)
         assert (other.status_code, "another request" in other.json()["message"]) == (400, True)
         assert orders_at_broker(app) == sent

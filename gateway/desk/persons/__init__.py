@@ -9,5 +9,6 @@ Not here: what an agent asks.
     cancel_all  cancelling every live order
     statements  the statements that the signing roles sign, and their check
     adjustment  openings, splits, cash and trades by phone, signed by two roles
+    holds       holds of an earlier run, taken over at a start
     resolution  a person's resolution of a difference between the book and the broker
 """

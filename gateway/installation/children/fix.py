@@ -8,8 +8,7 @@ Rules:
   ledger. A child that died is restarted and logs on with the numbers known here, which are never
   behind the ledger's. RECONCILING again precedes READY.
 - A child that does not confirm a kill in time is killed, which stops orders as well.
-- No call waits beyond its deadline, even if the child hangs with a full pipe.
-- Callbacks run on this class's threads: keep them short, and never call `stop` from one.
+- No call waits beyond its deadline. Callbacks are short and never call `stop`.
 
 Not here: the ledger, what a report means.
 """

@@ -66,6 +66,7 @@ class Site:
     desk: SmallDesk
     app: FastAPI
     decision_id: str
+    cl_ord_id: str
 
     def browser(self, **headers: str) -> TestClient:
         """Return a browser on this machine."""
@@ -86,6 +87,7 @@ class Site:
         """Return an address of a route that there is something at."""
         for name, value in (
             ("{decision_id}", self.decision_id),
+            ("/orders/{name}", f"/orders/{self.cl_ord_id}"),
             ("{seq}", "0"),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
@@ -130,7 +132,8 @@ def site(postgres_dsn: str, tmp_path: Path) -> Iterator[Site]:
         ledger.checkpoint_now()
         log, views = LogFiles(reader=reader), Views(reader, desk.table)
         app = build_site(desk.desk, desk.keyring, views, log=log)
-        yield Site(desk=desk, app=app, decision_id=answer.decision_id)
+        cl_ord_id = desk.desk.own.orders.placed()[-1].cl_ord_id
+        yield Site(desk=desk, app=app, decision_id=answer.decision_id, cl_ord_id=cl_ord_id)
     reader.close()
 
 
@@ -214,7 +217,11 @@ def test_each_read_by_an_auditor_is_on_record_as_the_document_says(site: Site) -
             continue
         if one.noted.startswith("nothing is read"):
             continue
-        what = one.noted.replace("ID", site.decision_id).replace("ACCOUNT", RUN)
+        what = (
+            one.noted.replace("CLORDID", site.cl_ord_id)
+            .replace("/ID", f"/{site.decision_id}")
+            .replace("ACCOUNT", RUN)
+        )
         what = what.replace("/N", "/0")
         what = what.removesuffix(", once an hour")
         site.desk.keyring.issue(f"auditor-{seen}", Role.AUDITOR)  # one of his own for each route
