@@ -34,7 +34,7 @@ from gateway.errors import (
     UnknownDecisionError,
     UnknownInstrumentError,
 )
-from gateway.feeds.items import said_unknown
+from gateway.feeds.live.items import said_unknown
 from gateway.feeds.market import Market
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.session import SessionStatus

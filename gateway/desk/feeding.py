@@ -1,6 +1,6 @@
 """What feeds deliver: each item judged, a change of condition on record before it has an effect.
 
-Not here: what is wrong with an item (`gateway.feeds.conditions`), bodies of requests.
+Not here: what is wrong with an item (`gateway.feeds.live.conditions`), bodies of requests.
 
 Rules:
 
@@ -17,11 +17,11 @@ from typing import Any, Final, Protocol
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import FeedRefusedError
-from gateway.feeds.board import SOURCES_MAX, FedMarket
-from gateway.feeds.conditions import STANDS, Condition, Finding
-from gateway.feeds.items import QUOTES, BarItem
+from gateway.feeds.live.board import SOURCES_MAX, FedMarket
+from gateway.feeds.live.conditions import STANDS, Condition, Finding
+from gateway.feeds.live.items import QUOTES, BarItem
+from gateway.feeds.live.series import Item
 from gateway.feeds.news.posted import ALL, EVENTS, EventItem
-from gateway.feeds.series import Item
 from gateway.walk.journal.run import feed_condition, feed_mark
 from gateway.walk.ports import LedgerPort, Tags
 

@@ -11,7 +11,7 @@ from audit.records.personal import Personal
 from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import Wish
 from gateway.errors import RequestError
-from gateway.feeds.items import ticks_of
+from gateway.feeds.live.items import ticks_of
 from gateway.walk.journal.persons import Persons
 from risk.state.instrument import Instrument
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gateway.errors import IntakeError
-from gateway.feeds.items import Symbol
+from gateway.feeds.live.items import Symbol
 from gateway.feeds.text import refuse_hidden_text
 
 MAX_EXPOSURE_BP = 100_000

@@ -33,7 +33,7 @@ from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
 from gateway.launch.controls import make_controls
 from gateway.launch.events import Events
-from gateway.launch.feeds import make_feeding, make_market
+from gateway.launch.feeds import make_feeding, make_market, said_hours
 from gateway.launch.parts import (
     make_book_check,
     make_kill_switch,
@@ -329,8 +329,9 @@ class _Starter:
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
         refuse_changed_terms(self._plan, reader, self._orders)
         refuse_stray_policy(self._plan, reader)
-        if said := unnamed_said(self._plan):
-            self._say(said)
+        for said in (unnamed_said(self._plan), *said_hours(self._plan)):
+            if said:
+                self._say(said)
         for draft in self._plan.opening_records():
             ledger.append(draft)
         self._desk_made.begin()

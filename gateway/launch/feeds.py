@@ -1,17 +1,20 @@
 """The market of `serve`: its board, what brings it back after a restart, and who takes items."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 from audit.sequencer.ledger import Ledger
 from gateway import clock
 from gateway.desk.feeding import Feeding
-from gateway.feeds.board import FedMarket
-from gateway.feeds.conditions import FeedLimits
-from gateway.feeds.items import BARS
-from gateway.feeds.kept import KeptTables
+from gateway.errors import InstrumentsError, IntakeError
+from gateway.feeds.live.board import FedMarket
+from gateway.feeds.live.calendars import Calendars
+from gateway.feeds.live.conditions import FeedLimits
+from gateway.feeds.live.items import BARS
+from gateway.feeds.live.kept import KeptTables
+from gateway.feeds.live.series import KEPT
 from gateway.feeds.market import Market
 from gateway.feeds.news.fed import NEWS_US
-from gateway.feeds.series import KEPT
 from gateway.launch.plan import Plan
 from gateway.walk.section import Section
 
@@ -30,7 +33,24 @@ def make_market(plan: Plan) -> Market:
         bar_age_us=int(given.bar_age_h * 3_600_000_000),
         apart_bp=given.apart_bp,
     )
-    return FedMarket(plan.instruments, limits)
+    names = {one.instrument.symbol: one.calendar for one in plan.table.listings}
+    return FedMarket(
+        plan.instruments, limits, calendars=Calendars(names) if plan.keeps_hours else None
+    )
+
+
+def said_hours(plan: Plan) -> Iterator[str]:
+    """Yield which market hours end soon.
+
+    Raises:
+        InstrumentsError: an instrument's calendar does not exist.
+    """
+    names = {one.instrument.symbol: one.calendar for one in plan.table.listings}
+    try:
+        yield from Calendars(names if plan.keeps_hours else {}).ending(clock.wall_us())
+    except IntakeError as error:
+        file = str(plan.settings.instruments)
+        raise InstrumentsError(file=file, faults=(str(error),)) from error
 
 
 def make_feeding(

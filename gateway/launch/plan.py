@@ -62,6 +62,7 @@ class Plan:
         simulator: the paper counterparty, None with a real broker.
         profile: returns the FIX session's profile for a port (the simulator's own).
         fed: feeds deliver the market over the API; otherwise it is played.
+        keeps_hours: an instrument is refused while its calendar says that the market is closed.
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
         co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
         engine_program: the engine child's command line; no setting changes it.
@@ -86,6 +87,7 @@ class Plan:
     engine_program: tuple[str, ...] = ENGINE_PROGRAM
     co_signers: tuple[Signer, ...] = ()
     fed: bool = False
+    keeps_hours: bool = False
 
     @property
     def instruments(self) -> dict[str, Instrument]:
@@ -248,6 +250,7 @@ def serving_plan(settings: Settings) -> Plan:
         profile=lambda _: broker,
         profile_name="serve",
         fed=True,
+        keeps_hours=True,
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )

@@ -7,9 +7,10 @@ from typing import Any
 
 from gateway.desk.feeding import Feeding
 from gateway.errors import NotReadyError
-from gateway.feeds.board import FedMarket
-from gateway.feeds.conditions import FeedLimits
-from gateway.feeds.items import BarItem
+from gateway.feeds.live.board import FedMarket
+from gateway.feeds.live.calendars import Calendars
+from gateway.feeds.live.conditions import FeedLimits
+from gateway.feeds.live.items import BarItem
 from gateway.feeds.news.posted import EventItem
 from gateway.feeds.sessions import PlaybackSession, load_playback, price_text
 from tests.doubles.memory_desk import MemoryDesk
@@ -68,13 +69,13 @@ class FedDesk:
     feeding: Feeding
 
 
-def fed_desk(desk: MemoryDesk) -> FedDesk:
+def fed_desk(desk: MemoryDesk, calendars: Calendars | None = None) -> FedDesk:
     """Turn a desk's market into one that feeds deliver."""
     clock = SetClock()
     own = desk.small.desk.own
     # A busy machine may stand still between a quote's making and its posting.
     limits = FeedLimits(late_us=60_000_000)
-    market = FedMarket(INSTRUMENTS, limits, clock.wall_us, clock.monotonic_us)
+    market = FedMarket(INSTRUMENTS, limits, clock.wall_us, clock.monotonic_us, calendars)
     feeding = Feeding(
         market=market,
         ledger=own.tools.ledger,

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import RequestError
-from gateway.feeds.board import FedMarket
-from gateway.feeds.conditions import STANDS, Condition, FeedLimits
-from gateway.feeds.items import BARS, QUOTES, BarItem, QuoteItem
-from gateway.feeds.series import Item
+from gateway.feeds.live.board import FedMarket
+from gateway.feeds.live.conditions import STANDS, Condition, FeedLimits
+from gateway.feeds.live.items import BARS, QUOTES, BarItem, QuoteItem
+from gateway.feeds.live.series import Item
 from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import INSTRUMENTS
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.feeds.conditions import STANDS, Condition, FeedLimits, Finding
+from gateway.feeds.live.conditions import STANDS, Condition, FeedLimits, Finding
 from gateway.feeds.news.posted import EventItem
 from gateway.walk.ports import NarrativeReach
 from inference.snapshot import NewsItem
@@ -137,6 +137,18 @@ class FedNarrative:
         with self._turn:
             told = self._told.get(source)
             return 0 if told is None else max(told.items, default=0)
+
+    def held(self, source: str) -> int:
+        """Return how many events of a source are held."""
+        with self._turn:
+            told = self._told.get(source)
+            return 0 if told is None else len(told.items)
+
+    def reach_of(self, source: str) -> int | None:
+        """Return up to when a source is complete, None if nobody knows."""
+        with self._turn:
+            told = self._told.get(source)
+            return None if told is None else told.reach_us()
 
     def reach(self, now_us: int) -> NarrativeReach:
         """Return up to when the narrative is complete; absent without a source."""

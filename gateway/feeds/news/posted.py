@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import IntakeError
 from gateway.feeds.instruments.fields import SYMBOL
-from gateway.feeds.items import Sequence, Source, TimeUs
+from gateway.feeds.live.items import Sequence, Source, TimeUs
 from gateway.feeds.text import refuse_hidden_text
 from inference.snapshot import MAX_TICKS, Direction, EventType, NewsItem, Strength
 

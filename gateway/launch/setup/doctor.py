@@ -53,7 +53,7 @@ def _looks(
         "settings": lambda: look_at_settings(settings),
         "state": lambda: look_at_disk(folders),
         "keys": lambda: look_at_keys(settings, folders),
-        "instruments": lambda: look_at_instruments(settings),
+        "instruments": lambda: look_at_instruments(settings, clock.wall_us()),
         "policy": lambda: look_at_policy(settings, folders, clock.wall_us()),
         "model": lambda: look_at_model(settings),
         "database": lambda: look_at_database(settings, folders),

@@ -10,9 +10,10 @@ from typing import Final
 from audit.errors import NoteError
 from audit.signers.file import public_file
 from audit.tlog.note import VerifierKey
-from gateway.errors import GatewayError, InstrumentsError, SettingsError
+from gateway.errors import GatewayError, InstrumentsError, IntakeError, SettingsError
 from gateway.feeds.instruments.fit import misfits, unnamed
 from gateway.feeds.instruments.table import InstrumentTable, read_table
+from gateway.feeds.live.calendars import Calendars
 from gateway.installation.children.fix_profiles import SIMULATOR, profile_of
 from gateway.installation.keys.custody import faults
 from gateway.installation.keys.keyring import Keyring
@@ -134,8 +135,8 @@ def _officers(state: StateFolder) -> Iterator[PartFinding]:
         yield mend("keys", said, "countersign officer-key FILE --role compliance")
 
 
-def look_at_instruments(settings: Settings) -> Iterator[PartFinding]:
-    """Yield whether the table can be read."""
+def look_at_instruments(settings: Settings, now_us: int) -> Iterator[PartFinding]:
+    """Yield whether the table can be read, and which market hours end soon."""
     if settings.instruments is None:
         return
     try:
@@ -148,7 +149,13 @@ def look_at_instruments(settings: Settings) -> Iterator[PartFinding]:
         return
     calendars = ", ".join(sorted({one.calendar for one in table.listings}))
     said = f"{len(table.listings)} in {settings.instruments}; calendars {calendars}"
-    yield good("instruments", said)
+    names = {one.instrument.symbol: one.calendar for one in table.listings}
+    try:
+        said = "; ".join((said, *Calendars(names).ending(now_us)))
+    except IntakeError as error:
+        yield mend("instruments", error, edit(settings.instruments))
+    else:
+        yield good("instruments", said)
 
 
 def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Iterator[PartFinding]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from gateway.feeds.live.overview import faults, overview
+
 router = APIRouter(tags=["health"])
 
 
@@ -22,15 +24,19 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Return each part's state; 503 unless all are ready and no kill is in force.
 
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
-    numbers, what is missing and the age of its last messages.
+    numbers, what is missing and the age of its last messages; where feeds deliver the market, what
+    is wrong with them. None of these makes it unready: feeds deliver through this same door.
     """
     parts: dict[str, str] = request.app.state.desk.parts()
     ready = all(state == "ready" for state in parts.values())
     response.status_code = 200 if ready else 503
     witnessed = request.app.state.desk.own.witnessed()
     session = request.app.state.desk.own.session()
+    desk = request.app.state.desk.own
+    feeds = overview(desk.market, desk.instruments)
     return (
         {"ready": ready, "parts": parts}
         | ({"session": session.summary()} if session else {})
         | ({"witnessed": witnessed} if witnessed else {})
+        | ({} if feeds is None else {"feeds": faults(feeds) or "ready"})
     )

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from gateway.desk.desk import Desk
 from gateway.errors import IntakeError, RequestError
-from gateway.feeds.items import BARS, QUOTES, PostedBar, PostedQuote, parse
+from gateway.feeds.live.items import BARS, QUOTES, PostedBar, PostedQuote, parse
+from gateway.feeds.live.series import Item
 from gateway.feeds.news.posted import EVENTS, EventItem, PostedEvent, parse_event
-from gateway.feeds.series import Item
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute, each_key_once

@@ -4,6 +4,7 @@ from gateway.desk.desk import Desk
 from gateway.desk.persons import stops as stopping
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError
+from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.views.formats import when
 from gateway.telemetry.session import SessionStatus
@@ -32,6 +33,10 @@ class DeskActions:
     def session(self) -> SessionStatus | None:
         """Return the FIX session's state, from memory."""
         return self._desk.own.session()
+
+    def feeds(self) -> tuple[FeedLine, ...] | None:
+        """Return each feed's state, from memory; None where the market is played."""
+        return overview(self._desk.own.market, self._desk.own.instruments)
 
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return what is in force and what is on record."""

@@ -20,6 +20,7 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from audit.errors import AuditError
 from gateway.errors import GatewayError
+from gateway.feeds.live.overview import FeedLine
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.limits import in_kill_lane
 from gateway.surfaces.web.doors import (
@@ -65,6 +66,9 @@ class Actions(Protocol):
     def book_state(self) -> str:
         """Return `ready`, or where the book and the broker are known to differ."""
 
+    def feeds(self) -> tuple[FeedLine, ...] | None:
+        """Return each feed's state, from memory; None where the market is played."""
+
     def session(self) -> SessionStatus | None:
         """Return the FIX session's state, from memory."""
 
@@ -105,6 +109,7 @@ def register(
         ("/decisions/{decision_id}", pages.decision),
         ("/positions", pages.positions),
         ("/session", pages.session),
+        ("/feeds", pages.feeds),
         ("/ledger", pages.ledger),
         ("/records/{seq}", pages.record),
         ("/records/{seq}/check", pages.check),
@@ -222,6 +227,12 @@ class Pages:
         status = self._actions.session()
         self._noted(request, "session")
         return self._page(request, "session.html", here="/session", session=status)
+
+    def feeds(self, request: Request) -> Response:
+        """Show what each source delivered: age, sequence, gaps, lag, condition, bars held."""
+        lines = self._actions.feeds()
+        self._noted(request, "feeds")
+        return self._page(request, "feeds.html", here="/feeds", feeds=lines)
 
     def ledger(
         self, request: Request, before: Annotated[int | None, Query(ge=0)] = None

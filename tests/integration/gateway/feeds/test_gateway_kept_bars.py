@@ -8,8 +8,8 @@ import pytest
 from audit.store.logins import LOGIN_ROLE, admit
 from audit.store.tables import TABLES_ROLE, connect, migrate
 from gateway.errors import NotReadyError
-from gateway.feeds.items import BarItem
-from gateway.feeds.kept import KeptTables
+from gateway.feeds.live.items import BarItem
+from gateway.feeds.live.kept import KeptTables
 from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 

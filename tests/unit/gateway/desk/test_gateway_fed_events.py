@@ -10,7 +10,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import FeedRefusedError
 from gateway.evidence.replay.replay import replay
-from gateway.feeds.items import BARS, QUOTES, PostedBar, PostedQuote, bar_item, quote_item
+from gateway.feeds.live.items import BARS, QUOTES, PostedBar, PostedQuote, bar_item, quote_item
 from gateway.feeds.news.posted import EVENTS, parse_event
 from tests.doubles.feeds import FedDesk, KeptInMemory, bars, fed_desk, quote
 from tests.doubles.memory_desk import TABLE, memory_desk

@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import FeedRefusedError, NotReadyError, RequestError
 from gateway.evidence.replay.replay import replay
-from gateway.feeds.items import (
+from gateway.feeds.live.items import (
     BARS,
     QUOTES,
     PostedBar,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.errors import IntakeError
-from gateway.feeds.conditions import (
+from gateway.feeds.live.conditions import (
     Condition,
     FeedLimits,
     Reached,
@@ -14,7 +14,7 @@ from gateway.feeds.conditions import (
     stale,
     stale_bars,
 )
-from gateway.feeds.items import BarItem, PostedQuote, QuoteItem, quote_item
+from gateway.feeds.live.items import BarItem, PostedQuote, QuoteItem, quote_item
 from tests.doubles.small_desk import INSTRUMENTS
 
 NOW = 1_800_000_000_000_000

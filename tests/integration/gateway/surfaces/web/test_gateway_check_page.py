@@ -51,6 +51,9 @@ class NoDesk:
     def session(self) -> None:
         """No session."""
 
+    def feeds(self) -> None:
+        pass
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

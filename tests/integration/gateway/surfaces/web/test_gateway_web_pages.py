@@ -125,9 +125,15 @@ def held(desk: SmallDesk) -> list[str]:
 
 def pages(desk: SmallDesk) -> list[str]:
     waiting = [f"/decisions/{name}" for name in held(desk)]
-    return ["/", "/positions", "/positions?account=agent", "/ledger", "/records/0", *waiting] + [
-        f"/decisions/{RUN}-{index:05d}" for index in range(0, DECISIONS, 7)
-    ]
+    return [
+        "/",
+        "/positions",
+        "/positions?account=agent",
+        "/feeds",
+        "/ledger",
+        "/records/0",
+        *waiting,
+    ] + [f"/decisions/{RUN}-{index:05d}" for index in range(0, DECISIONS, 7)]
 
 
 def test_every_page_reads_without_scripts_and_asks_no_foreign_host(

@@ -35,6 +35,9 @@ class NotedDesk:
     def session(self) -> None:
         """No session."""
 
+    def feeds(self) -> None:
+        pass
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

@@ -30,6 +30,9 @@ class OneDesk:
     def session(self) -> None:
         """No session."""
 
+    def feeds(self) -> None:
+        pass
+
     def book_state(self) -> str:
         """Where the book differs."""
         return self.book

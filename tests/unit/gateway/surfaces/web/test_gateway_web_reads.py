@@ -59,6 +59,7 @@ def read(desk: MemoryDesk) -> list[tuple[str, str]]:
         ("/positions?account=agent", f"positions/{AGENT_ACCOUNT}"),
         ("/positions?run=none", "positions"),
         ("/session", "session"),
+        ("/feeds", "feeds"),
         ("/ledger", "ledger"),
         ("/records/0", "record/0"),
         ("/records/0/check", "record/0"),
@@ -83,7 +84,16 @@ def test_a_decision_that_is_read_is_on_record(browser: TestClient, desk: MemoryD
 
 @pytest.mark.parametrize(
     "address",
-    ["/", "/decisions/{}", "/positions", "/session", "/ledger", "/records/0", "/records/0/check"],
+    [
+        "/",
+        "/decisions/{}",
+        "/positions",
+        "/session",
+        "/feeds",
+        "/ledger",
+        "/records/0",
+        "/records/0/check",
+    ],
 )
 def test_without_the_record_nothing_is_shown(
     browser: TestClient, desk: MemoryDesk, address: str

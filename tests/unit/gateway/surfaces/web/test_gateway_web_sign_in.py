@@ -40,6 +40,9 @@ class NoDesk:
     def session(self) -> None:
         """No session."""
 
+    def feeds(self) -> None:
+        pass
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

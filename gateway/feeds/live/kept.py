@@ -3,7 +3,7 @@
 Its role has no right in the ledger; rows are added and read, never changed. It is no evidence: what
 a decision saw is a blob in the ledger.
 
-Not here: whether a bar is sound (`gateway.feeds.conditions`).
+Not here: whether a bar is sound (`gateway.feeds.live.conditions`).
 """
 
 import json
@@ -15,7 +15,7 @@ from audit.store.connection import Pool
 from audit.store.tables import TABLES_ROLE, DatabaseError
 from audit.store.watchdog import Watchdog
 from gateway.errors import NotReadyError
-from gateway.feeds.items import BarItem
+from gateway.feeds.live.items import BarItem
 from gateway.feeds.news.posted import EventItem, parse_event
 
 TIMEOUT_S: Final = 5.0

@@ -10,6 +10,7 @@ Rules:
 - Bars are used without a hole: the unbroken run that ends at the last.
 - Of several sources the first by name leads, unless it is quiet. While a second one contradicts it
   (`sources`), nobody knows which is right, and the instrument is refused.
+- While the market is closed no quote is stale, and the instrument is refused.
 - A restart keeps bars and loses quotes.
 """
 
@@ -22,7 +23,8 @@ from typing_extensions import override
 from gateway import clock
 from gateway.clock import MarketInstant
 from gateway.errors import RequestError
-from gateway.feeds.conditions import (
+from gateway.feeds.live.calendars import Calendars
+from gateway.feeds.live.conditions import (
     SAID,
     STANDS,
     Condition,
@@ -32,11 +34,11 @@ from gateway.feeds.conditions import (
     stale,
     stale_bars,
 )
-from gateway.feeds.items import BARS, QUOTES, BarItem
+from gateway.feeds.live.items import BARS, QUOTES, BarItem
+from gateway.feeds.live.series import Item, Series
+from gateway.feeds.live.sources import apart
 from gateway.feeds.market import Market
 from gateway.feeds.news.fed import FedNarrative
-from gateway.feeds.series import Item, Series
-from gateway.feeds.sources import apart
 from gateway.walk.ports import NarrativeReach, Tick
 from inference.codec.codec import MIN_BARS
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
@@ -57,14 +59,16 @@ class FedMarket(Market):
         limits: FeedLimits,
         wall_us: Callable[[], int] = clock.wall_us,
         monotonic_us: Callable[[], int] = clock.monotonic_us,
+        calendars: Calendars | None = None,
     ) -> None:
-        """Start without an item."""
+        """Start without an item; without calendars every market is always open."""
         super().__init__()
         self._instruments = instruments
         self._limits = limits
         self.narrative = FedNarrative(limits)
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
+        self._calendars = calendars
         self._lines: dict[tuple[str, str], dict[str, Series]] = {}
         self._board = threading.RLock()
 
@@ -130,7 +134,7 @@ class FedMarket(Market):
             if series.finding.condition not in STANDS:
                 return series.finding
             if feed == QUOTES:
-                old = stale(self._monotonic_us() - series.seen_us, self._limits)
+                old = stale(self._quiet_us(instrument, series.seen_us), self._limits)
             else:
                 old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
             return old or self._contradiction(series) or series.finding
@@ -143,6 +147,16 @@ class FedMarket(Market):
             loud = [one for one in ordered if not self._is_quiet(one)]
             return next(iter([*loud, *sorted(ordered, key=_newest, reverse=True)]), None)
 
+    def lines(self, feed: str, instrument: str) -> tuple[Series, ...]:
+        """Return what each source of a feed delivered, by name."""
+        with self._board:
+            line = self._lines.get((feed, instrument), {})
+            return tuple(line[name] for name in sorted(line))
+
+    def age_us(self, series: Series) -> int:
+        """Return the time since something new came."""
+        return self._monotonic_us() - series.heard_us
+
     def last_sequence(self, feed: str, instrument: str, source: str) -> int:
         """Return the highest sequence of a source, 0 without one."""
         with self._board:
@@ -153,7 +167,7 @@ class FedMarket(Market):
         """Return the middle of a sound and fresh quote, ticks; None without one."""
         with self._board:
             series = self.series(QUOTES, instrument)
-            if series is None or series.standing is None:
+            if series is None or series.standing is None or self.said_closed(instrument):
                 return None
             if self.finding(QUOTES, instrument, series.source).condition not in STANDS:
                 return None
@@ -170,9 +184,12 @@ class FedMarket(Market):
         """Return what a decision may see now: the last unbroken bars.
 
         Raises:
-            RequestError: no fresh sound quote, or not enough bars; the message names the condition.
+            RequestError: the market is closed, there is no fresh sound quote, or there are not
+                enough bars; the message names it.
         """
         with self._board:
+            if closed := self.said_closed(instrument):
+                raise RequestError(problem=f"{instrument}: {closed}")
             self._refuse_quote(instrument)
             bars, now_us = self._usable_bars(instrument), self._wall_us()
             return Snapshot(
@@ -206,7 +223,7 @@ class FedMarket(Market):
                 ask_ticks=standing.ask_ticks,
                 time_us=min(standing.event_us, series.received_us),
                 seq_gap=series.refused + int(self._contradiction(series) is not None),
-                phase=Phase.OPEN,
+                phase=Phase.CLOSED if self.said_closed(instrument) else Phase.OPEN,
             )
             return Tick(quote=quote, instant=instant)
 
@@ -226,9 +243,24 @@ class FedMarket(Market):
     def _is_quiet(self, series: Series) -> bool:
         """Return whether a source brought nothing new for too long, or has too few bars to lead."""
         if series.feed == QUOTES:
-            return self._monotonic_us() - series.heard_us > self._limits.stale_us
+            return self._quiet_us(series.instrument, series.heard_us) > self._limits.stale_us
         old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
         return old is not None or len(series.last_run()) < MIN_BARS
+
+    def said_closed(self, instrument: str) -> str:
+        """Return that a market is closed and when it opens; empty while it is open."""
+        now_us = self._wall_us()
+        hours = self._calendars and self._calendars.hours(instrument, now_us)
+        return hours.said_closed(now_us) if hours else ""
+
+    def _quiet_us(self, instrument: str, since_us: int) -> int:
+        """Return the time since a monotonic reading while the market was open; 0 when closed."""
+        passed_us, now_us = self._monotonic_us() - since_us, self._wall_us()
+        hours = self._calendars and self._calendars.hours(instrument, now_us)
+        if not hours:
+            return passed_us
+        opened_us = hours.opened_us(now_us)
+        return 0 if opened_us is None else min(passed_us, now_us - opened_us)
 
     def _speaks(self, series: Series) -> bool:
         """Return whether what a source says now may contradict another."""

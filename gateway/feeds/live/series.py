@@ -7,8 +7,8 @@ Not here: which source leads, what a decision may see (`board`), what is wrong w
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.feeds.conditions import STANDS, Condition, Finding, Reached
-from gateway.feeds.items import BARS, QUOTES, BarItem, QuoteItem
+from gateway.feeds.live.conditions import STANDS, Condition, Finding, Reached
+from gateway.feeds.live.items import BARS, QUOTES, BarItem, QuoteItem
 
 DAY_US: Final = 86_400_000_000
 Item = QuoteItem | BarItem
@@ -25,6 +25,7 @@ class Series:
         heard_us: when anything new came, monotonic; 0 if only before the start.
         by_day: sound bars by the UTC day of their close.
         refused: how many items came after the standing quote, or are missing before it.
+        lag_us: from the event to its receipt, of the last item.
         count: items that came since the start.
     """
 
@@ -41,6 +42,7 @@ class Series:
     seen_us: int = 0
     heard_us: int = 0
     refused: int = 0
+    lag_us: int = 0
     count: int = 0
 
     def missing_with(self, item: Item) -> int:
@@ -84,6 +86,7 @@ class Series:
         """Take a judged item that is no repeat; `now_us` is monotonic."""
         self.finding, self.heard_us = finding, now_us
         self.count += 1
+        self.lag_us = received_us - item.event_us
         if finding.condition is Condition.CONFLICT:
             self.refused += 1
             return

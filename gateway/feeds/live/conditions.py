@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gateway.feeds.items import BarItem, QuoteItem
+from gateway.feeds.live.items import BarItem, QuoteItem
 from inference.snapshot import MAX_TICKS
 
 

@@ -10,9 +10,9 @@ wrong cannot be known from two; so neither is used.
 
 from collections.abc import Iterable
 
-from gateway.feeds.conditions import Condition, Finding
-from gateway.feeds.items import BarItem, QuoteItem
-from gateway.feeds.series import DAY_US, Item, Series
+from gateway.feeds.live.conditions import Condition, Finding
+from gateway.feeds.live.items import BarItem, QuoteItem
+from gateway.feeds.live.series import DAY_US, Item, Series
 
 
 def apart(item: Item, others: Iterable[Series], limit_bp: int) -> Finding | None:

@@ -1,0 +1,13 @@
+"""The market of `serve`: what feeds deliver, judged, held, and kept over a restart.
+
+Not here: records (`gateway.desk.feeding`), the playback's market, events (`news/`).
+
+    items       quotes and bars as a feed posts them, and in ticks
+    conditions  what is wrong with an item: the pure judge
+    series      what one source delivered of one feed of one instrument
+    sources     whether two sources of one instrument contradict each other
+    calendars   trading hours, from `exchange_calendars`
+    board       the market: what stands, which source leads, what a decision may see
+    kept        the tables of bars and events, kept over a restart
+    overview    the state of each feed, for people and monitoring
+"""

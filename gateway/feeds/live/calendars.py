@@ -1,0 +1,149 @@
+"""Trading hours from `exchange_calendars`: the only module that imports it.
+
+It brings pandas, a second at the import, so it is loaded when the first calendar is asked for. Its
+data are computed for a year ahead, for some exchanges only to the end of a year; they are loaded
+again while a gateway runs.
+
+Not here: what a closed market refuses (`board`).
+"""
+
+import threading
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from gateway.errors import IntakeError
+
+DAY_US: Final = 86_400_000_000
+PAST_DAYS: Final = 30
+SOON_US: Final = 60 * DAY_US
+"""Data that end within this time are named, at the start and by `countersign doctor`."""
+AGAIN_US: Final = DAY_US
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradingHours:
+    """When an exchange trades, from a month ago on; microseconds UTC.
+
+    Attributes:
+        opens: when each span opens, ascending; a lunch break ends a span.
+        closes: when each closes.
+        loaded_us: for which time they were loaded.
+    """
+
+    name: str
+    opens: tuple[int, ...]
+    closes: tuple[int, ...]
+    loaded_us: int
+
+    @property
+    def ends_us(self) -> int:
+        """The end of the data."""
+        return self.closes[-1]
+
+    def opened_us(self, at_us: int) -> int | None:
+        """Return when the market opened that is open at a time; None while it is closed."""
+        at = bisect_right(self.opens, at_us) - 1
+        if at < 0 or at_us >= self.closes[at]:
+            return None
+        while at > 0 and self.closes[at - 1] == self.opens[at]:
+            at -= 1
+        return self.opens[at]
+
+    def said_closed(self, at_us: int) -> str:
+        """Return that it is closed and when it opens; empty while it is open."""
+        if self.opened_us(at_us) is not None:
+            return ""
+        at = bisect_right(self.opens, at_us)
+        if at == len(self.opens):
+            return f"market hours of {self.name} are known until {when(self.ends_us)} only"
+        return f"market closed, opens at {when(self.opens[at])} ({self.name})"
+
+
+def when(at_us: int) -> str:
+    """Return a time as ISO 8601 in UTC, to the minute."""
+    return f"{datetime.fromtimestamp(at_us / 1_000_000, tz=UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def load_hours(name: str, now_us: int) -> TradingHours:
+    """Return an exchange's hours from a month ago to a year ahead.
+
+    Raises:
+        IntakeError: there is no such calendar.
+    """
+    import exchange_calendars  # noqa: PLC0415 - see above
+
+    now = datetime.fromtimestamp(now_us / 1_000_000, tz=UTC)
+    start = (now - timedelta(days=PAST_DAYS)).date().isoformat()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # its calls of the pinned pandas
+            calendar = exchange_calendars.get_calendar(name, start=start)
+            rows = tuple(calendar.schedule.itertuples(index=False))
+    except exchange_calendars.errors.InvalidCalendarName:
+        known = "XNYS, XLON, XTKS, 24/7"
+        raise IntakeError(
+            where="calendar",
+            problem=f"exchange_calendars has no {name}; write a market's code such as {known}",
+        ) from None
+    spans: list[tuple[int, int]] = []
+    for row in rows:
+        breaks = row.break_start, row.break_end
+        if any(one != one for one in breaks):  # noqa: PLR0124 - NaT differs from itself
+            spans.append((_us(row.open), _us(row.close)))
+        else:
+            spans += [(_us(row.open), _us(breaks[0])), (_us(breaks[1]), _us(row.close))]
+    opens, closes = zip(*spans, strict=True)
+    return TradingHours(name=name, opens=opens, closes=closes, loaded_us=now_us)
+
+
+class Calendars:
+    """The trading hours of instruments. Thread-safe."""
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        load: Callable[[str, int], TradingHours] = load_hours,
+    ) -> None:
+        """Take the calendar's name of each symbol; nothing is loaded yet."""
+        self._names = dict(names)
+        self._load = load
+        self._hours: dict[str, TradingHours] = {}
+        self._turn = threading.Lock()
+
+    def hours(self, symbol: str, now_us: int) -> TradingHours | None:
+        """Return an instrument's hours; None if it has no calendar.
+
+        Raises:
+            IntakeError: there is no such calendar.
+        """
+        name = self._names.get(symbol)
+        if name is None:
+            return None
+        with self._turn:
+            found = self._hours.get(name)
+            if found is None or abs(now_us - found.loaded_us) > AGAIN_US:
+                found = self._hours[name] = self._load(name, now_us)
+            return found
+
+    def ending(self, now_us: int) -> Iterator[str]:
+        """Yield the calendars whose data end soon, with what to do.
+
+        Raises:
+            IntakeError: there is no such calendar.
+        """
+        for symbol in sorted({name: symbol for symbol, name in self._names.items()}.values()):
+            found = self.hours(symbol, now_us)
+            if found is not None and found.ends_us - now_us < SOON_US:
+                yield (
+                    f"market hours of {found.name} are known until {when(found.ends_us)}: update"
+                    " exchange_calendars before then"
+                )
+
+
+def _us(stamp: object) -> int:
+    """Return a pandas timestamp in microseconds; it counts nanoseconds."""
+    return int(getattr(stamp, "value")) // 1_000  # noqa: B009 - pandas is untyped here
