@@ -67,6 +67,7 @@ def case_of(
         tags=Tags(account=given.account, run_id=began.run_id, mode=began.mode, dev=began.dev),
         instrument=instrument,
         snapshot=snapshot_from_document(json.loads(inputs)),
+        narrative=snapshot.reach,
         strategy=AGENT_WISH,
         author=asked.author,
         tick=lambda: tick(instrument.symbol),

@@ -8,10 +8,12 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.holds import case_of
 from gateway.errors import FeedRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.feeds.live.items import BARS, QUOTES, PostedBar, PostedQuote, bar_item, quote_item
 from gateway.feeds.news.posted import EVENTS, parse_event
+from gateway.walk.ports import NarrativeReach
 from tests.doubles.feeds import FedDesk, KeptInMemory, bars, fed_desk, quote
 from tests.doubles.memory_desk import TABLE, memory_desk
 from tests.doubles.small_desk import INSTRUMENTS
@@ -155,3 +157,16 @@ def test_events_come_back_after_a_restart(fed: FedDesk, tmp_path: Path) -> None:
     assert tell(after, json.loads(table.events[0].document)) == []
     with pytest.raises(FeedRefusedError, match="another event came before"):
         tell(after, event(1, 5))
+
+
+def test_a_hold_that_is_made_again_after_a_restart_claims_no_more(fed: FedDesk) -> None:
+    fill(fed)
+    put(fed, 1)
+    name, own = fed.desk.hold(), fed.desk.small.desk.own
+    standing, reader = own.orders.get(name), cast("LedgerReader", fed.desk.log)
+    assert standing is not None
+    records = tuple(reader.records(stream=f"decision/{name}"))
+    policy = own.section.policy
+    again = case_of(standing, records, reader, policy, INSTRUMENTS, own.market.tick)
+    assert again is not None
+    assert again.reach == NarrativeReach(absent=True, as_of_us=None)
