@@ -1,8 +1,8 @@
 """A broker on an engine that is not QuickFIX: asyncfix, FIX 4.4, as a process of its own.
 
-`python -m tests.doubles.other_engine FOLDER PORT SCRIPT`. It checks every message against the
-whole dictionary of FIX 4.4, as brokers do, and answers one that does not fit with a Reject (3).
-Each message of either direction is a line of `wire.jsonl`. Lines on its standard input:
+`python -m tests.doubles.other_engine FOLDER PORT SCRIPT [THEIR-COMPID]`. It checks every message
+against the whole dictionary of FIX 4.4, as brokers do, and answers one that does not fit with a
+Reject (3). Each message of either direction is a line of `wire.jsonl`. Lines on standard input:
 
     drop      break the connection
 """
@@ -50,12 +50,12 @@ class CapturedJournal(Journaler):
 class OtherBroker(AsyncFIXDummyServer):
     """The broker; the engine calls it for each application message."""
 
-    def __init__(self, folder: Path, port: int, script: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, port: int, script: tuple[str, ...], them: str) -> None:
         self._capture = CapturedJournal(folder)
         super().__init__(
             FIXProtocol44(),
             US,
-            THEM,
+            them,
             self._capture,
             "127.0.0.1",
             port,
@@ -104,12 +104,13 @@ class OtherBroker(AsyncFIXDummyServer):
                 await self.drop()
 
 
-async def main(folder: Path, port: int, script: tuple[str, ...]) -> None:
+async def main(folder: Path, port: int, script: tuple[str, ...], them: str = THEM) -> None:
     """Serve until killed."""
-    broker = OtherBroker(folder, port, script)
+    broker = OtherBroker(folder, port, script, them)
     await asyncio.gather(broker.connect(), broker.obey())
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(","))))
+    words = (Path(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(",")))
+    asyncio.run(main(*words, *sys.argv[4:]))

@@ -30,7 +30,7 @@ from fix.durable.continuity import lacking, stored_numbers
 from fix.durable.resets import resets_of
 from gateway import clock
 from gateway.errors import SettingsError
-from gateway.installation.children.fix_profiles import SIMULATOR, profile_of
+from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_path
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.policies.policy import given_policy
@@ -195,7 +195,8 @@ def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     except SettingsError as error:
         yield mend("broker", error, edit(file) if file else f"export {error.name}=..")
         return
-    yield from _ids(profile, file)
+    own = profile_path(fix.profile) == fix.profile  # a file of the desk's, not a shipped one
+    yield from _ids(profile, fix.profile if own else file)
     host, port = profile.host, profile.port
     try:
         socket.create_connection((host, port), REACH_S).close()

@@ -5,7 +5,9 @@ Everything is made in a hidden folder first and moved in the end, so that an int
 """
 
 import contextlib
+import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -16,6 +18,7 @@ from typing import Final
 
 from audit.files import PRIVATE
 from audit.signers.file import write_new
+from fix.dialects.profile_text import parse_profile_text
 from gateway.clock import wall_us
 from gateway.errors import RequestError
 from gateway.feeds.instruments.table import EXAMPLE, read_table
@@ -23,6 +26,7 @@ from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.policies.policy_files import DraftOptions, write_draft
 from gateway.installation.settings_file import FILE
 from gateway.launch.commands.policies import traded_of
+from gateway.launch.commands.profile import example_profile
 from gateway.launch.setup.answers import Answers
 from gateway.launch.setup.homes import GATEWAY, OFFICERS, Home, make_homes
 from gateway.launch.setup.settings_text import settings_text
@@ -30,6 +34,7 @@ from gateway.launch.setup.settings_text import settings_text
 POLICY_DAYS: Final = 365
 _READABLE: Final = 0o644
 _DRAFT: Final = "policy.toml"
+_PROFILE: Final = "broker.toml"
 
 
 def make_installation(folder: Path, answers: Answers) -> int:
@@ -38,6 +43,7 @@ def make_installation(folder: Path, answers: Answers) -> int:
     Raises:
         RequestError: the folder holds something.
         InstrumentsError: the table of instruments has faults.
+        ProfileError: the broker's address or a CompID cannot stand in a profile.
         SettingsError: a public key file holds none.
     """
     with _appearing(folder.absolute()) as top:
@@ -52,6 +58,7 @@ def make_installation(folder: Path, answers: Answers) -> int:
             traded=traded_of(read_table(table)),
         )
         write_draft(own / _DRAFT, None, options)
+        _make_profile(own, answers)
         settings = settings_text(_chosen(answers, table.name)).encode()
         write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
     sys.stdout.write("\n".join([*_told(folder, log, homes), *_next(folder, answers), ""]))
@@ -66,6 +73,23 @@ def _make_table(own: Path, answers: Answers) -> Path:
     return table
 
 
+def _make_profile(own: Path, answers: Answers) -> None:
+    """Write the broker's profile: plain FIX 4.4, which every engine takes, with the answers."""
+    told = {
+        "name": "broker",
+        "sender_comp_id": answers.sender,
+        "target_comp_id": answers.target,
+        "host": answers.host,
+        "port": answers.port,
+    }
+    text = example_profile(None)
+    for key, value in told.items():
+        line = f"{key} = {json.dumps(value)}".replace("\\", r"\\")
+        text = re.sub(rf"(?m)^{key} = [^\s#]+", line, text)
+    parse_profile_text(text)
+    write_new(own / _PROFILE, text.encode(), _READABLE)
+
+
 def _chosen(answers: Answers, table: str) -> dict[str, object]:
     database: dict[str, object] = (
         {"ledger.embedded": True} if answers.dsn is None else {"ledger.dsn": answers.dsn}
@@ -76,10 +100,7 @@ def _chosen(answers: Answers, table: str) -> dict[str, object]:
         "account": answers.account,
         "instruments": table,
         "ledger.origin": answers.origin,
-        "fix.host": answers.host,
-        "fix.port": answers.port,
-        "fix.sender": answers.sender,
-        "fix.target": answers.target,
+        "fix.profile": _PROFILE,
     }
 
 
@@ -92,7 +113,7 @@ def _told(folder: Path, log: str, homes: list[Home]) -> Iterator[str]:
 
 
 def _next(folder: Path, answers: Answers) -> Iterator[str]:
-    yield "next (edit policy.toml and instruments.toml first; each number has a comment):"
+    yield "next (first edit policy.toml, instruments.toml, broker.toml: each number has a comment):"
     yield f"  cd {shlex.quote(str(folder / GATEWAY))}"
     names = (_DRAFT, BUNDLE)
     for (role, home), file in zip(OFFICERS.items(), names, strict=True):

@@ -20,12 +20,11 @@ from typer.testing import CliRunner, Result
 from audit.records.kinds import Kind
 from audit.store.logins import LOGIN_ROLE, admit
 from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
-from fix.simulator.control import SimulatorConfig, read_capture
 from gateway.cli.main import app as countersign
 from gateway.clock import wall_us
 from gateway.errors import SettingsError
 from gateway.installation.children.postgres import EmbeddedPostgres
-from gateway.installation.children.simulator import Simulator, free_port, wait_for
+from gateway.installation.children.simulator import free_port, wait_for
 from gateway.installation.keys.officers import PRIVATE_WORD
 from gateway.installation.policies.policy_files import read_policy
 from gateway.installation.settings import load
@@ -35,6 +34,7 @@ from gateway.launch.plan import serving_plan
 from risk.policy.policy import policy_digest
 from tests.conftest import dsn_of
 from tests.doubles.feeds import bars
+from tests.doubles.outside_broker import OTHER_ENGINE, OutsideBroker, outside_broker
 
 PROGRAM = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
@@ -179,15 +179,11 @@ def commands_of_the_page() -> tuple[list[str], list[str]]:
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Simulator]:
-    """A FIX acceptor of somebody else, with CompIDs of its own; it fills at the limit."""
-    config = SimulatorConfig(
-        folder=tmp_path / "broker", port=0, sender="BROKER", target="DESK", script=("fill",) * 9
-    )
-    simulator = Simulator(config, tmp_path / "broker.log")
-    simulator.start()
-    yield simulator
-    simulator.stop()
+def broker(tmp_path: Path) -> Iterator[OutsideBroker]:
+    """A broker on an engine of another make, with CompIDs of its own; it fills at the limit."""
+    engine = (*OTHER_ENGINE, "DESK")
+    with outside_broker(tmp_path / "broker", engine, *("fill",) * 9) as broker:
+        yield broker
 
 
 def shell(line: str, folder: Path) -> dict[str, Any]:
@@ -200,7 +196,7 @@ def shell(line: str, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.broker
 def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: Simulator
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: OutsideBroker
 ) -> None:
     top, port = tmp_path / "empty", free_port()
     top.mkdir()
@@ -236,8 +232,8 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_order(
                 break
         assert answers[-1][1].get("result") == "approved", answers
         wait_for(lambda: filled(app), 20.0, part="fill")
-    captured = read_capture(tmp_path / "broker" / "capture.jsonl")
-    assert [one.msg_type for one in captured].count("D") == 1
+    assert len(broker.wire("D")) == 1
+    assert broker.wire("3", "out") == []
     do("verify", "--key", "keys/ledger.key.pub")
     do("doctor")
 

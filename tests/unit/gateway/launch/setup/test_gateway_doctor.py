@@ -166,12 +166,12 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     ),
     "edited policy": (edited_policy, "policy", "risk:risk-officer WRONG", "policy sign"),
     "broker away": (
-        lambda home: edit(home, f"port = {port_in(home)}", "port = 1"),
+        lambda home: edit(home, f"port = {port_in(home)}", "port = 1", "broker.toml"),
         *("broker", "127.0.0.1:1 does not answer", "nc -vz 127.0.0.1 1"),
     ),
     "one CompID": (
-        lambda home: edit(home, 'target = "BROKER"', 'target = "DESK"'),
-        *("broker", "are both DESK", "vi .*countersign.toml"),
+        lambda home: edit(home, '"BROKER"', '"DESK"', "broker.toml"),
+        *("broker", "are both DESK", "vi .*broker.toml"),
     ),
     "nightly without a time": (
         lambda home: edit(home, '# resets = "none"', 'resets = "nightly"'),
@@ -181,7 +181,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
 
 
 def port_in(home: Path) -> str:
-    found = re.findall(r"^port = ([1-9]\d*)", (home / "countersign.toml").read_text(), re.MULTILINE)
+    found = re.findall(r"^port = ([1-9]\d*)", (home / "broker.toml").read_text(), re.MULTILINE)
     assert len(found) == 1
     return str(found[0])
 

@@ -12,6 +12,7 @@ from gateway.cli.main import app
 from gateway.clock import wall_us
 from gateway.errors import GatewayError, RequestError, SettingsError
 from gateway.feeds.instruments.table import EXAMPLE, read_table
+from gateway.installation.children.fix_profiles import profile_of
 from gateway.installation.keys.custody import faults
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.officers import PRIVATE_WORD, refuse_officers_keys
@@ -69,8 +70,10 @@ def test_what_init_made_passes_the_checks_of_serve(
     refuse_officers_keys(state)
     assert settings.ledger.embedded
     assert settings.ledger.dsn is None
-    assert (settings.fix.host, settings.fix.port) == ("fix.example.com", 9878)
-    assert (settings.fix.sender, settings.fix.target) == ("DESK", "BROKER")
+    broker = profile_of(settings.fix)
+    assert (broker.name, broker.host, broker.port) == ("broker", "fix.example.com", 9878)
+    assert (broker.sender_comp_id, broker.target_comp_id) == ("DESK", "BROKER")
+    assert broker.tags.beyond_standard == ()
     assert settings.instruments is not None
     listed = list(read_table(settings.instruments).instruments)
     policy = read_policy(Path("policy.toml")).policy
