@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck crash fight kill-throws fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix crash fight kill-throws fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-ledger: setup ## measure the ledger's appends against COPY, bare commits a
 
 bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
 	@$(BIN)/python scripts/bench_fsck.py
+
+bench-fix: setup ## measure the way to the broker: decision to wire, kill of 500 orders, feed (QUICK=1: shows that it works)
+	@$(BIN)/python -m scripts.bench_fix $(if $(QUICK),--quick)
 
 crash: setup ## crash the ledger N times (from 1,000: writes docs/measured/crash-ledger.md; SEED=); without N 200 times, then gateways
 	@$(BIN)/python -m tests.crash.ledger_campaign --crashes $(or $(N),200) --teeth $(if $(N),10,2) \
