@@ -71,7 +71,8 @@ class FixChild:
         self._epoch = 0
         self._last_reset = 0
         self._detail = ""
-        self._vitals: Frame = {}
+        self.vitals: Frame = {}
+        """The child's last ``vitals``; empty before the first and without a child."""
         self._stopping = threading.Event()
         self._supervisor: threading.Thread | None = None
 
@@ -221,11 +222,6 @@ class FixChild:
         """What the child or the broker last said about the session's state."""
         return self._detail
 
-    @property
-    def vitals(self) -> Frame:
-        """The child's last ``vitals``; empty before the first and without a child."""
-        return self._vitals
-
     def resets(self) -> tuple[Reset, ...]:
         """Return every reset of the sequence numbers in the session's folder."""
         return resets_of(self._config.folder)
@@ -340,7 +336,7 @@ class FixChild:
             for frame in frames(life.link):
                 self._take(life, frame)
         finally:
-            self._vitals = {}
+            self.vitals = {}
             life.bury()
             self._tell("died", {"exit": life.process.returncode})
 
@@ -359,7 +355,7 @@ class FixChild:
         elif name == "reset":
             self._begin_anew(frame)
         elif name == "vitals":
-            self._vitals = frame
+            self.vitals = frame
         self._tell(name, frame)
         if name == "fault":
             log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
