@@ -9,6 +9,7 @@ Not here: what a value means.
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import IntEnum, StrEnum
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -121,10 +122,16 @@ def _not_none(hint: Any) -> Any:  # noqa: ANN401 - a type
 
 
 def _member(kind: type[IntEnum] | type[StrEnum], name: str, text: str) -> object:
-    by_text = {str(one.name if issubclass(kind, IntEnum) else one.value): one for one in kind}
+    by_text = _members(kind)
     if text not in by_text:
         raise DocumentError(f"unknown {name}")
     return by_text[text]
+
+
+@cache
+def _members(kind: type[IntEnum] | type[StrEnum]) -> dict[str, object]:
+    """Return an enum's members by their text; a verdict has hundreds, read before every order."""
+    return {str(one.name if issubclass(kind, IntEnum) else one.value): one for one in kind}
 
 
 def _forecast(name: str, document: object) -> Forecast:
