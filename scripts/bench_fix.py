@@ -34,10 +34,10 @@ from fix.session.link import SessionState
 from fix.wire.messages import parse
 from gateway import clock
 from gateway.desk.feeding import Feeding
-from gateway.feeds.board import FedMarket
-from gateway.feeds.conditions import FeedLimits
-from gateway.feeds.items import BarItem, QuoteItem
-from gateway.feeds.items import parse as parse_item
+from gateway.feeds.live.board import FedMarket
+from gateway.feeds.live.conditions import FeedLimits
+from gateway.feeds.live.items import BarItem, QuoteItem
+from gateway.feeds.live.items import parse as parse_item
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.walk.dispatch import dispatch
 from gateway.walk.projections.standing import Stage
