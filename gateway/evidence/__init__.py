@@ -8,6 +8,7 @@ Not here: appending to the walk's streams, formats.
     verification  `verify` and `dump`
     integrity     `fsck`
     backup        `backup` and `restore`
+    statement     `statement`: an account's day, folded from records
     explanation   `show`: everything about a decision, as one JSON document
     bundle        `export`: one decision as a bundle that proves itself
     proof         `receipt` and `prove`: evidence in one small file

@@ -20,6 +20,7 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from audit.errors import AuditError
 from gateway.errors import GatewayError
+from gateway.evidence.statement import COLUMNS
 from gateway.feeds.live.overview import FeedLine
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.limits import in_kill_lane
@@ -108,6 +109,7 @@ def register(
         ("/", pages.decisions),
         ("/decisions/{decision_id}", pages.decision),
         ("/positions", pages.positions),
+        ("/statement", pages.statement),
         ("/session", pages.session),
         ("/feeds", pages.feeds),
         ("/ledger", pages.ledger),
@@ -221,6 +223,25 @@ class Pages:
         view = self._views.positions(run, account)
         self._noted(request, "positions" if view is None else f"positions/{view.account}")
         return self._page(request, "positions.html", here="/positions", view=view)
+
+    def statement(
+        self,
+        request: Request,
+        account: Annotated[str, Query(max_length=200)] = "",
+        day: Annotated[str, Query(max_length=10)] = "",
+        form: Annotated[str, Query(max_length=4)] = "",
+    ) -> Response:
+        """Show an account's statement of a day, or send it as CSV."""
+        names, made = self._views.statement(account, day)
+        name = "statement" if made is None else f"statement/{made.run.account}/{made.day}"
+        self._noted(request, name)
+        if form == "csv" and made is not None:
+            file = f"statement-{made.run.account}-{made.day}.csv"
+            shown = {"Content-Disposition": f'attachment; filename="{file}"'}
+            return Response(made.to_csv(), media_type="text/csv", headers=HEADERS | shown)
+        return self._page(
+            request, "statement.html", here="/positions", accounts=names, made=made, columns=COLUMNS
+        )
 
     def session(self, request: Request) -> Response:
         """Show the FIX session: state, numbers, gaps, throttle, last messages."""

@@ -41,7 +41,7 @@ class VerdictCommand(TyperCommand):
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(cls=VerdictCommand)(verify)
-    for verb in (dump, decisions, show, replay, export):
+    for verb in (dump, decisions, statement, show, replay, export):
         app.command()(verb)
 
 
@@ -112,6 +112,29 @@ def decisions(
 
     with place_of(state) as place:
         raise typer.Exit(list_decisions(place, limit))
+
+
+def statement(
+    day: Annotated[str, typer.Option(help="day, such as 2026-11-20")],
+    account: Annotated[str, typer.Option(help="account (default: each)")] = "",
+    csv: Annotated[bool, typer.Option("--csv", help="as CSV")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="as JSON, one line for each account")
+    ] = False,
+    state: StateOption = None,
+) -> None:
+    """Print an account's day: positions, cash, fees, profit, trades and adjustments.
+
+    It is folded from the records up to the end of that day. A day begins with the market's opening,
+    or at midnight UTC where no opening is on record.
+
+    Example: countersign statement --day 2026-11-20 --account desk --csv > desk.csv
+    """
+    from gateway.evidence.statement import print_statement
+
+    form = "csv" if csv else "json" if json else "text"
+    with place_of(state) as place:
+        raise typer.Exit(print_statement(place, account, day, form))
 
 
 def show(

@@ -16,6 +16,7 @@ from audit.store.reader import LedgerReader
 from audit.tlog.merkle import verify_inclusion
 from audit.tlog.policy import QuorumPolicy
 from gateway.evidence.decisions import LAST_KINDS, last_word
+from gateway.evidence.statement import DayStatement, account_runs, last_day, read_statement
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
@@ -239,6 +240,15 @@ class Views:
         equity = Body(started.body).whole("equity_minor") or 0
         records = self._reader.records(account=name, kinds=POSITION_KINDS, before_seq=end)
         return positions_view(runs, replace(chosen, account=name), equity, records)
+
+    def statement(self, account: str, day: str) -> tuple[tuple[str, ...], DayStatement | None]:
+        """Return the accounts, and one's statement of a day; by default the last of the first."""
+        names = tuple(sorted(account_runs(self._reader)))
+        name = account or next(iter(names), "")
+        chosen = day or (last_day(self._reader, name) if name in names else "")
+        if name not in names or not chosen:
+            return names, None
+        return names, read_statement(self._reader, name, chosen)
 
     def disavowed_by(self, seq: int) -> int | None:
         """Return the number of the record that disavows this one, or None."""

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.persons.adjustment import adjust, adjustment_statement, adjustments
-from gateway.desk.requests import AdjustRequest
+from gateway.desk.persons.adjustment import adjust
 from gateway.errors import AdjustmentRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.book import BOOK_KINDS, book_events
 from gateway.walk.reconciliation.book_check import traded_lots
 from risk.state.book import Book
 from risk.state.busts import BookFold
+from tests.doubles.adjusting import adjusted, signed_adjustment
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import EQUITY_MINOR
 from tests.doubles.walk_scenes import quantity
@@ -29,22 +29,6 @@ OPENING = {
 @pytest.fixture
 def desk(tmp_path: Path) -> MemoryDesk:
     return memory_desk(tmp_path)
-
-
-def request_with(**changes: Any) -> AdjustRequest:  # noqa: ANN401 - any field
-    given = {"ref": "one", "account": AGENT_ACCOUNT, "reason": "notice", "evidence": "ticket 7"}
-    return AdjustRequest.model_validate(given | changes)
-
-
-def signed(desk: MemoryDesk, **changes: Any) -> AdjustRequest:  # noqa: ANN401 - any field
-    own, request = desk.small.desk.own, request_with(**changes)
-    text = adjustment_statement(str(adjustments(own)["log_id"]), request)
-    signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
-    return request.model_copy(update={"signatures": signatures})
-
-
-def done(desk: MemoryDesk, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
-    return adjust(desk.small.desk.own, "otto", signed(desk, **changes))
 
 
 def book_of(desk: MemoryDesk) -> Book:
@@ -77,7 +61,7 @@ def sound(desk: MemoryDesk) -> None:
 
 
 def test_an_opening_gives_the_book_its_positions_cash_and_equity(desk: MemoryDesk) -> None:
-    done(desk, **OPENING)
+    adjusted(desk, **OPENING)
     book = book_of(desk)
     assert (book.lots("SPXN"), book.cash_minor) == (400, 50_000_000)
     assert book.deposit_minor == book.equity_minor == book.peak_minor == 60_000_000
@@ -91,20 +75,20 @@ def test_an_opening_gives_the_book_its_positions_cash_and_equity(desk: MemoryDes
 
 
 def test_a_second_opening_says_where_book_and_file_differ(desk: MemoryDesk) -> None:
-    done(desk, **OPENING)
+    adjusted(desk, **OPENING)
     other = OPENING | {"ref": "opening:2018-01-03"}
     with pytest.raises(AdjustmentRefusedError, match="agrees with its book"):
-        done(desk, **other)
+        adjusted(desk, **other)
     other |= {"amount": "500000.01", "positions": []}
     with pytest.raises(AdjustmentRefusedError, match="SPXN 400 lots here, 0 in the file; cash"):
-        done(desk, **other)
+        adjusted(desk, **other)
     assert len(desk.log.of_kind(Kind.BOOK_ADJUSTED)) == 1
 
 
 def test_a_split_changes_lots_average_price_and_mark_and_no_money(desk: MemoryDesk) -> None:
     lots = bought(desk)
     before = book_of(desk)
-    done(desk, sort="split", account="", instrument="SPXN", ratio="2:1")
+    adjusted(desk, sort="split", account="", instrument="SPXN", ratio="2:1")
     after = book_of(desk)
     old, new = before.position("SPXN"), after.position("SPXN")
     assert old is not None
@@ -156,7 +140,7 @@ def test_what_would_not_apply_is_refused_and_leaves_nothing(
 ) -> None:
     before = book_of(desk)
     with pytest.raises(AdjustmentRefusedError, match=why):
-        done(desk, **change)
+        adjusted(desk, **change)
     assert desk.log.of_kind(Kind.BOOK_ADJUSTED) == []
     assert book_of(desk) == before
 
@@ -165,24 +149,24 @@ def test_a_split_waits_until_orders_and_holds_have_ended(desk: MemoryDesk) -> No
     bought(desk)
     order = desk.rest(20)
     with pytest.raises(AdjustmentRefusedError, match=order.decision_id):
-        done(desk, sort="split", account="", instrument="SPXN", ratio="2:1")
+        adjusted(desk, sort="split", account="", instrument="SPXN", ratio="2:1")
 
 
 def test_a_split_that_leaves_fractions_is_refused(desk: MemoryDesk) -> None:
     lots = bought(desk)
     with pytest.raises(AdjustmentRefusedError, match="fractions"):
-        done(desk, sort="split", account="", instrument="SPXN", ratio=f"1:{lots + 1}")
+        adjusted(desk, sort="split", account="", instrument="SPXN", ratio=f"1:{lots + 1}")
 
 
 def test_income_costs_and_transfers_are_told_apart(desk: MemoryDesk) -> None:
     bought(desk)
     before = book_of(desk)
-    done(desk, ref="d", sort="dividend", instrument="SPXN", amount="12.50")
-    done(desk, ref="f", sort="fee", amount="2.00")
+    adjusted(desk, ref="d", sort="dividend", instrument="SPXN", amount="12.50")
+    adjusted(desk, ref="f", sort="fee", amount="2.00")
     middle = book_of(desk)
     assert middle.realised_minor - before.realised_minor == 1_250
     assert middle.fees_minor - before.fees_minor == 200
-    done(desk, ref="c", sort="cash", amount="-1000.00")
+    adjusted(desk, ref="c", sort="cash", amount="-1000.00")
     after = book_of(desk)
     assert after.equity_minor == middle.equity_minor - 100_000
     moved = (after.deposit_minor, after.peak_minor, after.day.start_minor, after.day.low_minor)
@@ -193,27 +177,27 @@ def test_income_costs_and_transfers_are_told_apart(desk: MemoryDesk) -> None:
 
 def test_a_trade_by_phone_and_its_give_up_book_like_trades(desk: MemoryDesk) -> None:
     trade = {"instrument": "SPXN", "quantity": 10, "price": "268.50", "reference": "X77"}
-    done(desk, ref="t", sort="trade", side="BUY", fee="1.00", **trade)
+    adjusted(desk, ref="t", sort="trade", side="BUY", fee="1.00", **trade)
     book = book_of(desk)
     assert (book.lots("SPXN"), book.fees_minor, book.late_fills) == (10, 100, 0)
     sound(desk)
-    done(desk, ref="g", sort="give_up", side="SELL", **trade)
+    adjusted(desk, ref="g", sort="give_up", side="SELL", **trade)
     assert (book_of(desk).lots("SPXN"), book_of(desk).realised_minor) == (0, 0)
     sound(desk)
 
 
 def test_the_same_again_changes_nothing_and_a_name_is_used_once(desk: MemoryDesk) -> None:
-    first = done(desk, sort="fee", amount="2.00")
-    again = done(desk, sort="fee", amount="2.00")
+    first = adjusted(desk, sort="fee", amount="2.00")
+    again = adjusted(desk, sort="fee", amount="2.00")
     assert (first["again"], again["again"], first["seqs"]) == (False, True, again["seqs"])
     with pytest.raises(AdjustmentRefusedError, match="is the name of record"):
-        done(desk, sort="fee", amount="3.00")
+        adjusted(desk, sort="fee", amount="3.00")
     assert book_of(desk).fees_minor == 200
 
 
 @pytest.mark.parametrize("missing", SIGNING_ROLES)
 def test_both_officers_must_have_signed_these_terms(missing: str, desk: MemoryDesk) -> None:
-    own, request = desk.small.desk.own, signed(desk, sort="fee", amount="2.00")
+    own, request = desk.small.desk.own, signed_adjustment(desk, sort="fee", amount="2.00")
     one = {role: text for role, text in request.signatures.items() if role != missing}
     for changed in ({"signatures": one}, {"amount": "1.00"}, {"ref": "two"}, {"reason": "x"}):
         with pytest.raises(AdjustmentRefusedError, match="must sign"):
@@ -222,11 +206,10 @@ def test_both_officers_must_have_signed_these_terms(missing: str, desk: MemoryDe
 
 
 def test_a_verdict_rests_on_the_adjusted_book(desk: MemoryDesk) -> None:
-    done(desk, **OPENING)
+    adjusted(desk, **OPENING)
     response = desk.ask(5_000, exposure_bp=2_000)
     given = desk.verdict(response.decision_id).body
-    adjusted = desk.log.of_kind(Kind.BOOK_ADJUSTED)[-1].seq
-    assert given["basis_seq"] >= adjusted
+    assert given["basis_seq"] >= desk.log.of_kind(Kind.BOOK_ADJUSTED)[-1].seq
     assert given["intent"]["side"] == "BUY"
     # a fifth of the equity of 600,000, of which 400 lots are held already
     assert 0 < given["intent"]["qty_lots"] < 100
