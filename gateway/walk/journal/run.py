@@ -74,7 +74,7 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
             "first_as_of_us": opening.first_as_of_us,
             "data_cutoff_us": opening.data_cutoff_us,
             "equity_minor": opening.equity_minor,
-            "currency": "USD",
+            "currency": opening.broker.currency,
             "instruments": [document_of(one) for one in opening.instruments],
             "table_digest": opening.table_digest,
             "origin": opening.origin,

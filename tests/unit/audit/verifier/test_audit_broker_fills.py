@@ -11,6 +11,12 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.verifier.verify import Bad, main, read_broker_files
+from gateway.desk.persons.resolution import listed, resolution_statement, resolve
+from gateway.desk.requests import ResolveRequest
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.journal.order import OrderSending
+from gateway.walk.projections.standing import Standing
+from tests.doubles.adjusting import adjusted
 from tests.doubles.audit_log import MemoryLog, dump_of
 from tests.doubles.broker_files import COLUMNS, SIGNER, Broker, written_again
 from tests.doubles.memory_desk import memory_desk
@@ -235,3 +241,53 @@ def test_other_headers_marks_and_prefixes_are_read() -> None:
     busted = old.replace("17=B", "17=C^A19=B").replace("20=0", "20=1")
     assert len(read_broker_files([("log", old.encode())]).fills) == 1
     assert read_broker_files([("log", f"{old}\n{busted}\n".encode())]).fills == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "why"),
+    [
+        (",X77,SPXN,BUY,10,268.50,,20180102", 0, "match their approving records"),
+        (",X77,SPXN,BUY,11,268.50,,20180102", 1, "has another quantity"),
+        (",X77,SPXN,SELL,10,268.50,,20180102", 1, "has another side"),
+        (",X78,SPXN,BUY,10,268.50,,20180102", 1, "no record of this ledger approved order -"),
+    ],
+)
+def test_a_trade_by_phone_is_approved_by_what_two_officers_signed(
+    line: str,
+    code: int,
+    why: str,
+    played: Broker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trade = {"instrument": "SPXN", "side": "BUY", "quantity": 10, "price": "268.50"}
+    adjusted(played.desk, sort="trade", reference="X77", **trade)
+    log = played.ledger()
+    found, said = checked(log, played.csv(lambda rows: [*rows, line]), tmp_path, capsys)
+    assert (found, why in said) == (code, True), said
+
+
+def test_a_fill_that_officers_booked_for_an_order_counts_for_it(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lost report: its total is known, a person booked it, the broker's file has the trade."""
+    desk = played.desk
+    order = desk.rest(30)
+    desk.settled(desk.report(order, t17="SEEN", t32="2", t14="5"))  # three more than it says
+    played.sent.append(desk.report(order, t17="SEEN", t32="2", t14="5"))
+    played.sent.append(desk.report(order, t17="LOST", t32="3", t14="5"))
+    (found,) = desk.small.desk.own.section.differences.open()
+    own = desk.small.desk.own
+    request = ResolveRequest(
+        right="broker", reason="lost", evidence="file", price=_limit(order), lots=3
+    )
+    text = resolution_statement(str(listed(own)["log_id"]), found.seq, found.leaf.hex(), request)
+    signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
+    resolve(own, "otto", found.seq, request.model_copy(update={"signatures": signatures}))
+    code, said = checked(played.ledger(), played.csv(), tmp_path, capsys)
+    assert (code, "are booked by resolution" in said) == (0, True), said
+
+
+def _limit(order: Standing) -> str:
+    assert order.sending is not None
+    return str(dict(OrderSending.of(order.sending).fields)[44])
