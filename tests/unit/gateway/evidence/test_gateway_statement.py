@@ -2,8 +2,10 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -16,9 +18,11 @@ from gateway.evidence.statement import (
     account_runs,
     decimal_text_of,
     last_day,
+    print_statement,
     read_statement,
     statement_of,
 )
+from gateway.installation.place import Place
 from gateway.walk.journal.run import feed_mark
 from gateway.walk.projections.book import BOOK_KINDS, book_events
 from risk.state.book import Book
@@ -151,3 +155,20 @@ def test_an_unknown_account_or_day_is_refused(desk: MemoryDesk) -> None:
 )
 def test_money_is_decimal_text(minor: int, digits: int, text: str) -> None:
     assert decimal_text_of(minor, digits) == text
+
+
+def test_the_verb_prints_each_account_in_each_form(
+    desk: MemoryDesk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = cast("Place", SimpleNamespace(reader=desk.log))
+    assert print_statement(place, "", SECOND, "json") == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    by_account = {one["account"]: one for one in told}
+    assert by_account[AGENT_ACCOUNT]["cash"] == made(desk, SECOND).book.cash_minor
+    assert len(by_account) == 2
+    print_statement(place, AGENT_ACCOUNT, SECOND, "csv")
+    assert capsys.readouterr().out == made(desk, SECOND).to_csv()
+    print_statement(place, AGENT_ACCOUNT, SECOND, "text")
+    said = capsys.readouterr().out
+    assert said.startswith(f"{AGENT_ACCOUNT}, {SECOND}, USD, records below {desk.log.size}\n")
+    assert "dividend" in said
