@@ -24,6 +24,7 @@ from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.instrument import Instrument
 
 PLAYBACK = "playback"
+_DIGITS_BEFORE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +91,17 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
 
 
 def order_profile(profile: Profile) -> dict[str, JSON]:
-    """Return the part of a broker's profile that an order's text depends on, for replay."""
+    """Return the part of a broker's profile that an order's text depends on, for replay.
+
+    The fields that later versions added stand there only if they differ from what was before.
+    """
     document: dict[str, JSON] = profile.model_dump(
-        mode="json", include={"account", "currency", "minor_digits", "tags", "timestamp_digits"}
+        mode="json", include={"account", "currency", "minor_digits"}
     )
+    later = set() if profile.tags.extra else {"extra"}
+    document["tags"] = profile.tags.model_dump(mode="json", exclude=later)
+    if profile.timestamp_digits != _DIGITS_BEFORE:
+        document["timestamp_digits"] = profile.timestamp_digits
     return document
 
 
