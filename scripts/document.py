@@ -31,6 +31,8 @@ from gateway.surfaces.server import build_site
 from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.forms import FormGuard
 from gateway.surfaces.web.views.lists import Views
+from gateway.telemetry.alarms.catalogue import MEANING
+from gateway.telemetry.metrics import METRICS
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
@@ -39,6 +41,7 @@ SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
+METRICS_PAGE = ROOT / "docs" / "metrics.md"
 SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
 WIDTH = 118
@@ -280,6 +283,32 @@ def _table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     return [f"## {title}", "", "| word | what happens |", "|---|---|", *lines, ""]
 
 
+def metrics_page() -> str:
+    """Return the page of the figures for Prometheus."""
+    head = [
+        "# Metrics",
+        "",
+        *prose(
+            "Written by `make docs` from `gateway/telemetry/metrics.py`; do not edit. `GET"
+            " /metrics` has these figures in Prometheus' text format, for a key of the role"
+            " `monitor`. Counts begin again with each start; the ledger has what must not be lost."
+        ),
+        "",
+        "| metric | kind | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    rows = [
+        f"| `{name}` | {one.kind} | {', '.join(one.labels)} | {one.help} |"
+        for name, one in METRICS.items()
+    ]
+    alarms = ["", "## Alarms", "", "| alarm | raised while | held for |", "|---|---|---|"]
+    named = [
+        f"| `{alarm}` | {text} | {f'{after:g} s' if after else ''} |"
+        for alarm, (text, after) in MEANING.items()
+    ]
+    return "\n".join([*head, *rows, *alarms, *named, ""])
+
+
 def wanted() -> dict[Path, str]:
     """Return the text that every generated document should have."""
     return {
@@ -287,6 +316,7 @@ def wanted() -> dict[Path, str]:
         RECORDS: records_page(),
         ACCESS: access_page(),
         POLICY_PAGE: policy_page(),
+        METRICS_PAGE: metrics_page(),
         SIMULATOR: simulator_page(),
     }
 

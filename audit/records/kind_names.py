@@ -62,6 +62,7 @@ class Kind(StrEnum):
     OPERATOR_NOTE = "operator_note"
     READ_RECORDED = "read_recorded"
     ACCESS_REFUSED = "access_refused"
+    ALARM_LOST = "alarm_lost"
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
     KEY_DESTROYED = "key_destroyed"

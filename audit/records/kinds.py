@@ -322,6 +322,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "who reason count from_us window_s",
         "refused:<from_us>:<who>:<reason>:<random>",
     ),
+    _spec(
+        Kind.ALARM_LOST,
+        _C,
+        "alarm event at_us tries reason run_id",
+        "alarm_lost:<run_id>:<n>",
+    ),
     *LEDGER_KINDS,
 )
 

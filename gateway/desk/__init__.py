@@ -5,13 +5,11 @@ Not here: transport, HTML, the walk's own order.
     desk        the requests of the API, the pages and the playback, each a few calls to the walk
     requests    request and answer bodies: strict, closed, with units
     intents     an agent's request as a decision id, a record and a wish
-    scope       an agent's intent held against the scope of its key
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     orders      orders as their owners see them, and the cancel of one order
     answers     answers to an agent, made from the decision's records
-    happenings  what happens to decisions and orders, as events
-    receipts    signatures over answers
     feeding     what feeds deliver: judged, a change of condition on record
     reads       records of who looked at what
+    agents/     limits of agents' keys, receipts, events
     persons/    what operators, approvers and officers may ask
 """

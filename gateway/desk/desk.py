@@ -13,6 +13,8 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
+from gateway.desk.agents.receipts import Receipts
+from gateway.desk.agents.scope import Scopes
 from gateway.desk.answers import intent_response, record_document, told
 from gateway.desk.feeding import Feeding
 from gateway.desk.intents import decision_id_of, request_document, wish_of
@@ -22,9 +24,7 @@ from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.holds import case_of, waiting_until_us
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
-from gateway.desk.receipts import Receipts
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
-from gateway.desk.scope import Scopes
 from gateway.desk.strategies import AGENT_WISH, wish, wished
 from gateway.errors import (
     ApprovalRefusedError,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from audit.errors import CanonicalError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.receipts import FORM, statement
+from gateway.desk.agents.receipts import FORM, statement
 from gateway.desk.requests import SignedReceipt
 from gateway.walk.journal.control.receipt import ReceiptKey
 

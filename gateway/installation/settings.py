@@ -227,6 +227,22 @@ class FeedSettings(_Section):
     )
 
 
+class AlarmSettings(_Section):
+    """Alarms for operators."""
+
+    webhook: str | None = Field(
+        default=None, description="https address that alarms are posted to; none: nowhere"
+    )
+    secret_file: Path | None = Field(
+        default=None, description="file with the secret that signs the posts, mode 0600"
+    )
+    give_up_after_s: float = Field(
+        default=3600, gt=0, le=86400, description="an alarm not taken so long is lost, seconds"
+    )
+    rejects_max: int = Field(default=5, ge=1, le=1000, description="refused orders in a minute")
+    disk_free_min_mib: int = Field(default=1024, ge=0, description="least free room on disk, MiB")
+
+
 class RetentionSettings(_Section):
     """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
 
@@ -308,6 +324,7 @@ class Settings(BaseSettings):
     simulator: SimulatorSettings = SimulatorSettings()
     playback: PlaybackSettings = PlaybackSettings()
     feeds: FeedSettings = FeedSettings()
+    alarms: AlarmSettings = AlarmSettings()
     retention: RetentionSettings = RetentionSettings()
     liability: LiabilitySettings = LiabilitySettings()
 

@@ -15,17 +15,16 @@ from typing import Final
 from audit.privacy.erasure import Privacy
 from audit.privacy.vault import Vault
 from audit.sequencer.ledger import Ledger
-from audit.sequencer.liveness import Liveness
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.inbox import forget
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
+from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.orders import PacedCancels
 from gateway.desk.persons.kill import KillSwitch
-from gateway.desk.receipts import Receipts
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
@@ -52,8 +51,9 @@ from gateway.launch.parts import (
 )
 from gateway.launch.plan import Plan
 from gateway.launch.session import await_session, begin_anew, numbers_of, session_of
+from gateway.launch.threads.alarms import start_alarms
 from gateway.launch.threads.housekeeping import Housekeeping
-from gateway.launch.threads.pulse import Pulse
+from gateway.launch.threads.pulse import start_pulse
 from gateway.launch.threads.settler import Settler
 from gateway.privacy.erasure import complete, make_privacy
 from gateway.surfaces.server import Server, build_site, entrance_of
@@ -172,10 +172,10 @@ class _Starter:
         self._begin_run(ledger, reader)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
-        self._feel_pulse(ledger, dsn)
         views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
-        server.start(build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance))
+        site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
+        server.start(start_alarms(plan, self._stack, desk, ledger, site))
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
@@ -199,11 +199,6 @@ class _Starter:
         )
         self._say(f"page       {app.page_address()}")
         return app
-
-    def _feel_pulse(self, ledger: Ledger, dsn: str) -> None:
-        self._pulse = Pulse(Liveness(ledger, dsn))
-        self._stack.callback(self._pulse.stop)
-        self._pulse.start()
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
         feeding = desk.own.feeding
@@ -377,6 +372,7 @@ class _Starter:
             accept=begins.accept,
         )
         self._say(f"session    {await_session(fix, ours=self._plan.simulator is not None)}")
+        self._pulse = start_pulse(self._stack, ledger, self._dsn)
 
     def _parts(
         self, ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section

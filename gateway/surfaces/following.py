@@ -7,7 +7,7 @@ Rules:
 - The number of connections is bounded, in all and for each caller. A reader that takes nothing for
   `SLOW_S` is dropped. A connection ends after `LIFE_S`, and soon after its key ended.
 
-Not here: which records are told, and to whom (`gateway.desk.happenings`, the routes).
+Not here: which records are told, and to whom (`gateway.desk.agents.happenings`, the routes).
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """

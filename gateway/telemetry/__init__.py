@@ -4,5 +4,7 @@ Not here: evidence, payloads, prompt text, keys.
 
     spans    OpenTelemetry set-up
     session  the FIX session as persons and monitors see it
+    metrics  figures for Prometheus
+    alarms/  what operators must hear of, and the webhook that tells them
     console  console output: lines, one progress line, one table
 """

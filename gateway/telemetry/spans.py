@@ -3,6 +3,7 @@
 No exporter is configured, so nothing connects outward. Spans still give every record its trace id.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -31,6 +32,7 @@ class Telemetry:
         """Create providers; the global ones stay untouched."""
         self._tracer = TracerProvider().get_tracer("countersign")
         meter = MeterProvider().get_meter("countersign")
+        self._counts: Counter[tuple[str, str]] = Counter()
         self._counters: dict[str, metrics.Counter] = {
             name: meter.create_counter(name, unit=unit, description=text)
             for name, (unit, text) in METRICS.items()
@@ -50,3 +52,8 @@ class Telemetry:
     def count(self, name: str, **attributes: str) -> None:
         """Add one to a counter of `METRICS`."""
         self._counters[name].add(1, attributes)
+        self._counts[name, attributes.get("result", "")] += 1
+
+    def counted(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (counter, result, count) since the start."""
+        return tuple((name, result, n) for (name, result), n in dict(self._counts).items())

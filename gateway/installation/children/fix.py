@@ -28,14 +28,7 @@ from fix.durable.kill_word import KillWord
 from fix.durable.resets import Reset, resets_of
 from fix.errors import ChildError, FixError
 from fix.orders.live import LiveOrder
-from fix.session.link import (
-    Frame,
-    HandResult,
-    SessionState,
-    frames,
-    number,
-    text,
-)
+from fix.session.link import Frame, HandResult, SessionState, frames, number, text
 from fix.wire.messages import Fields
 from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
 

@@ -83,6 +83,7 @@ class Keyring:
             ("approver", Role.APPROVER),
             ("auditor", Role.AUDITOR),
             ("feed", Role.FEED),
+            ("monitor", Role.MONITOR),
             ("demo-agent", Role.AGENT),
             ("agent", Role.AGENT),
         ):

@@ -12,6 +12,7 @@ class Role(StrEnum):
     APPROVER = "approver"
     AUDITOR = "auditor"
     FEED = "feed"
+    MONITOR = "monitor"
 
 
 class SigningRole(StrEnum):
@@ -35,6 +36,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "erase": frozenset({Role.OPERATOR}),
     "disclose": frozenset({Role.AUDITOR}),
     "feed": frozenset({Role.FEED}),
+    "measure": frozenset({Role.MONITOR, Role.OPERATOR, Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
 """The roles that may do an action; `watch` is to see the pages, which show every decision."""

@@ -48,6 +48,7 @@ CALLERS: Final = {
     Role.AUDITOR: Home(name="auditor", said="who reads and discloses, and changes nothing"),
     Role.AGENT: Home(name="agent", said="the agent's machine: asks for trades"),
     Role.FEED: Home(name="feed", said="the market data's machine: posts quotes and bars"),
+    Role.MONITOR: Home(name="monitor", said="Prometheus: reads figures and nothing else"),
 }
 
 

@@ -6,4 +6,5 @@ Not here: their start and stop in a fixed order (`launch.app`).
     publisher     publication of checkpoints to witnesses
     housekeeping  periodic chores
     pulse         readiness of the database
+    alarms        what is watched, and where notices go
 """

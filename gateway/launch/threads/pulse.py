@@ -6,9 +6,12 @@ A request for readiness never waits for the database itself, which may hang.
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final, Protocol
 
 from audit.errors import AuditError
+from audit.sequencer.ledger import Ledger
+from audit.sequencer.liveness import Liveness
 from audit.store.tables import DatabaseError
 from gateway import clock
 
@@ -79,3 +82,11 @@ class Pulse:
                 silent = False
                 self._answered_us = asked_us
             self._stopping.wait(BEAT_S)
+
+
+def start_pulse(stack: ExitStack, ledger: Ledger, dsn: str) -> Pulse:
+    """Start the pulse of a ledger; the stack stops it."""
+    pulse = Pulse(Liveness(ledger, dsn))
+    stack.callback(pulse.stop)
+    pulse.start()
+    return pulse

@@ -9,7 +9,7 @@ Rules:
 - A refused caller never waits for the ledger: a thread writes the counts at the end of the minute
   and when the gateway stops. A killed process loses the counts of that minute.
 
-Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`, `gateway.desk.scope`).
+Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`, `gateway.desk.agents.scope`).
 """
 
 import hashlib
@@ -84,6 +84,7 @@ class Refusals:
         self._wall_us = wall_us
         self._secret = secrets.token_bytes(32)
         self._counts: dict[int, Counter[tuple[str, str]]] = {}
+        self._totals: Counter[str] = Counter()
         self._due: deque[Draft] = deque()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -112,6 +113,12 @@ class Refusals:
                 strangers = sum(other.startswith(_UNKNOWN) for other, _ in counts)
                 who = OTHERS if strangers >= CALLERS_MAX else who
             counts[who, reason] += 1
+            self._totals[reason] += 1
+
+    def totals(self) -> dict[str, int]:
+        """Return the refusals since the start, by reason."""
+        with self._lock:
+            return dict(self._totals)
 
     def flush(self, *, all_of_it: bool = True) -> int:
         """Write the counts of ended minutes, or all of them; return how many records.

@@ -12,5 +12,6 @@ Not here: HTML, request models.
     privacy      POST /v1/privacy/erase, hold, release-hold, disclose
     log          GET /log/checkpoint, /log/tile/
     health       liveness and readiness
+    metrics      GET /metrics
     control/     the routes of operators and officers
 """

@@ -19,6 +19,7 @@ from gateway.surfaces.api import (
     intents,
     log,
     market,
+    metrics,
     orders,
     privacy,
 )
@@ -64,11 +65,12 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.desk = desk
     app.state.keyring = keyring
     app.state.following = Following(lambda: desk.own.reader)
+    app.state.alarms = None  # the start sets it
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
     resources = (*agents, kill, stops, differences, adjustments)
-    for module in (*resources, privacy, log, health):
+    for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

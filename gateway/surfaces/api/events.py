@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from audit.records.record import Record
+from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
 from gateway.desk.desk import Desk
-from gateway.desk.happenings import HAPPENING_KINDS, happening
 from gateway.desk.reads import HOUR_S
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Caller, Keyring

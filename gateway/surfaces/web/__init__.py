@@ -7,6 +7,7 @@ Not here: folding records, JSON.
     sign_in   signing in and out of the pages
     sessions  who is signed in to the pages, in memory: a restart signs everybody out
     forms     whether a request came from our own page: loopback, same origin, form token
+    live      pages that keep themselves fresh
     sheets    templates to answers: what every page shows, for whom, and its security headers
     stops     the buttons of the stops, and of cancelling every order
     actions   what the pages make the desk do, and what they tell the person afterwards

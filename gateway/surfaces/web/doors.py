@@ -28,6 +28,8 @@ from gateway.surfaces.web.sessions import Sessions
 SIGN_IN: Final = "/sign-in"
 NEXT_CHARS_MAX: Final = 500
 WATCH: Final = "watch"
+LIVE: Final = "/live"
+"""What a page that keeps itself fresh asks; such requests do not keep a session open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,8 @@ class SignedIn(Door):
             return caller
         entrance: Entrance = request.app.state.entrance
         session = session_of(request)
-        found = entrance.sessions.caller(session) if session else None
+        used = request.query_params.get("live") != "1" and request.url.path != LIVE
+        found = entrance.sessions.caller(session, used=used) if session else None
         if found is None:
             entrance.refusals.count(NOBODY, AccessReason.NOT_SIGNED_IN)
             raise NotSignedInError(sign_in_address(request))

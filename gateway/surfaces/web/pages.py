@@ -5,7 +5,7 @@ becomes an answer (`sheets`), and the JSON API.
 
 Rules:
 - A read is recorded before it is shown, once a minute; without the record there is no page.
-- Only the page that checks a record may run a script, its own.
+- Only the page that checks a record, and a page with `?live=1`, may run a script, their own.
 - The kill form and its answer need no ledger: they work while the database is down.
 """
 
@@ -25,6 +25,7 @@ from gateway.feeds.live.overview import FeedLine
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.limits import in_kill_lane
 from gateway.surfaces.web.doors import (
+    LIVE,
     WATCH,
     Entrance,
     NotSignedInError,
@@ -34,7 +35,8 @@ from gateway.surfaces.web.doors import (
     loopback_only,
     reader_of,
 )
-from gateway.surfaces.web.sheets import HEADERS, KILL, Sheets
+from gateway.surfaces.web.live import live
+from gateway.surfaces.web.sheets import HEADERS, KILL, SCRIPTED, Sheets
 from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
 from gateway.surfaces.web.stops import Controls, StopButtons
 from gateway.surfaces.web.views.decision import DecisionView
@@ -46,12 +48,9 @@ HERE: Final = Path(__file__).parent
 ASSETS: Final = {
     "site.css": (HERE / "static" / "site.css", "text/css; charset=utf-8"),
     "mark.svg": (HERE / "static" / "mark.svg", "image/svg+xml"),
+    "live.mjs": (HERE / "static" / "live.mjs", "text/javascript; charset=utf-8"),
     "check.mjs": (HERE / "static" / "check.mjs", "text/javascript; charset=utf-8"),
     "verify.mjs": (VERIFIER, "text/javascript; charset=utf-8"),
-}
-CHECKING: Final = HEADERS | {
-    "Content-Security-Policy": HEADERS["Content-Security-Policy"]
-    + "; script-src 'self'; connect-src 'self'"
 }
 
 
@@ -119,6 +118,7 @@ def register(
         (KILL, pages.kill_form),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
+    router.add_api_route(LIVE, live, methods=["GET"], dependencies=[seen])
     router.add_api_route(
         "/decisions/{decision_id}/approval",
         pages.or_say_so(pages.approval),
@@ -285,7 +285,7 @@ class Pages:
             return self._no_record(request)
         self._noted(request, f"record/{seq}")
         response = self._page(request, "check.html", record=record)
-        response.headers.update(CHECKING)
+        response.headers.update(SCRIPTED)
         return response
 
     def evidence(self, request: Request, seq: int, form: str) -> Response:

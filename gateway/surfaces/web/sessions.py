@@ -47,8 +47,8 @@ class Sessions:
         """Sign in the holder of a key, given as SHA-256 in hex; return the session's token."""
         return self._add(self._sessions, key_digest)
 
-    def caller(self, token: str) -> Caller | None:
-        """Return who is signed in under a token, or None."""
+    def caller(self, token: str, *, used: bool = True) -> Caller | None:
+        """Return who is signed in under a token, or None; `used` keeps the session open."""
         digest, now_us = digest_of(token), self._now_us()
         with self._lock:
             found = self._sessions.get(digest)
@@ -58,7 +58,8 @@ class Sessions:
             if late:
                 del self._sessions[digest]
                 return None
-            found.used_us = now_us
+            if used:
+                found.used_us = now_us
         caller = self._keyring.holder(found.key_digest)
         if caller is None:
             self.close(token)

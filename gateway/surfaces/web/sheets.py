@@ -1,7 +1,8 @@
 """Templates to answers: what every page shows, for whom, and its security headers.
 
 Rules:
-- Every response forbids scripts and foreign hosts (CSP), and no cache keeps it.
+- Every response forbids scripts and foreign hosts (CSP), and no cache keeps it. Scripts of our own
+  run on the page that checks a record, and on a page that a person asked to keep fresh.
 - A person sees the buttons that the role may press; without a session there is no menu.
 - Templates escape everything; the only HTML made elsewhere is in `plots`, which escapes its text.
 """
@@ -17,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gateway.surfaces.web.doors import SIGN_IN, WATCH, person_of
 from gateway.surfaces.web.forms import FormGuard
+from gateway.surfaces.web.live import LIVE_PAGES, is_live, toggled
 from gateway.surfaces.web.views.formats import FILTERS
 from gateway.surfaces.web.views.lists import PageFrame
 
@@ -34,6 +36,12 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+SCRIPTED: Final = HEADERS | {
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"]
+    + "; script-src 'self'; connect-src 'self'"
+}
+"""For a page that runs its own script."""
 
 
 class Sheets:
@@ -80,12 +88,16 @@ class Sheets:
         session = "" if person is None else person.session
         epoch, killed = self._kill_state()
 
+        watches = person is not None and person.may(WATCH)
+        fresh = watches and is_live(request, here)
         html = self._templates.get_template(template).render(
             here=here,
             frame=PageFrame() if plain else self._frame(),
             plain=plain,
             person=person,
-            watches=person is not None and person.may(WATCH),
+            watches=watches,
+            live=fresh,
+            live_address=toggled(request) if here in LIVE_PAGES else "",
             forms=bool(session),
             token=partial(self._guard.token, session),
             killed=killed,
@@ -99,7 +111,8 @@ class Sheets:
             stop=STOPS,
             **values,
         )
-        return HTMLResponse(html, status_code=status, headers=HEADERS)
+        headers = SCRIPTED if fresh else HEADERS
+        return HTMLResponse(html, status_code=status, headers=headers)
 
     def say(
         self, request: Request, heading: str, text: str, status: int, back: str = "/"

@@ -2,7 +2,7 @@
 
 A restart folds the same records to the same answers: no budget is a counter in memory only.
 
-Not here: the limits (`gateway.installation.keys.scopes`) and their check (`gateway.desk.scope`).
+Not here: the limits (`gateway.installation.keys.scopes`), their check (`desk.agents.scope`).
 
 Rules:
 - An approved or held order counts with its full notional at the limit price, also if it is

@@ -7,6 +7,7 @@ Not here: an order's own records.
     kill        a kill: press, cancels, outcome, release
     stops       stops apart from the kill, and cancelling every order
     access      reads, and refused callers
+    alarm       alarms that reached nobody
     receipt     the key that signs receipts
     scope       scopes of agents' keys
     own_keys    idempotency keys that a disavowed row holds

@@ -42,6 +42,7 @@ PERSONS = {
     Role.APPROVER: "approver",
     Role.AUDITOR: "auditor",
     Role.FEED: "feed",
+    Role.MONITOR: "monitor",
 }
 IN = "in"
 REFUSED = re.compile(r"<h1>Not (done|for you)</h1>")
@@ -92,6 +93,7 @@ class Site:
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
             ("{name}", "site.css"),
+            ("/live", "/live?wait_s=0"),
             ("/v1/events", "/v1/events?wait_s=0"),  # otherwise it stays open
         ):
             path = path.replace(name, value)
@@ -185,7 +187,9 @@ def test_each_roles_key_opens_what_the_document_says(site: Site, role: Role) -> 
         assert got(ask(site, site.with_key(PERSONS[role]), one)) == expected, (one, role)
 
 
-@pytest.mark.parametrize("role", [role for role in Role if role not in {Role.AGENT, Role.FEED}])
+@pytest.mark.parametrize(
+    "role", [role for role in Role if role not in {Role.AGENT, Role.FEED, Role.MONITOR}]
+)
 def test_each_roles_session_opens_its_pages_and_no_route_of_the_api(site: Site, role: Role) -> None:
     for one in promises():
         browser = site.browser()

@@ -11,8 +11,8 @@ import pytest
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk
-from gateway.desk.receipts import Receipts
 from gateway.evidence.receipts import (
     GOOD,
     INCOMPLETE,

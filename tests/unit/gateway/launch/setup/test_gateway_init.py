@@ -39,7 +39,7 @@ def test_each_holder_gets_a_folder_and_the_gateway_only_public_halves(tmp_path: 
     desk = begin(tmp_path / "desk")
     assert {one.name for one in desk.iterdir()} == {
         *("gateway", "risk-officer", "compliance-officer"),
-        *("operator", "approver", "auditor", "agent", "feed"),
+        *("operator", "approver", "auditor", "agent", "feed", "monitor"),
     }
     for path in (desk / "gateway").rglob("*"):
         assert path.is_dir() or PRIVATE_WORD.encode() not in path.read_bytes()

@@ -96,4 +96,5 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "disclose": {"auditor"},
         "mirror": {"auditor"},
         "feed": {"feed"},
+        "measure": {"monitor", "operator", "auditor"},
     }

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.happenings import HAPPENING_KINDS, happening
+from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
 from gateway.surfaces.api.app import build_api
 from gateway.surfaces.following import CALLER_MAX, TOTAL_MAX, EventStream, Following, TooManyError
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -1,0 +1,8 @@
+"""What agents get beside the verdict: limits of their keys, receipts, news of their orders.
+
+Not here: the request and its answer (`gateway.desk`), transport.
+
+    scope       an agent's intent held against the scope of its key
+    receipts    signatures over answers
+    happenings  what happens to decisions and orders, as events
+"""

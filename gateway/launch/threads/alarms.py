@@ -1,0 +1,161 @@
+"""The alarms of a gateway: what is watched, and where notices go."""
+
+import logging
+import os
+import shutil
+import stat
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI
+
+from audit.errors import AuditError
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Ledger
+from fix.orders.state import OrderState
+from gateway import clock
+from gateway.desk.desk import Desk
+from gateway.errors import SettingsError
+from gateway.feeds.live.board import FedMarket
+from gateway.feeds.live.conditions import Condition
+from gateway.installation.settings import AlarmSettings
+from gateway.launch.plan import Plan
+from gateway.telemetry.alarms.alarms import Alarms
+from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
+from gateway.telemetry.alarms.watch import Burst, Watch
+from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
+from gateway.walk.journal.control.alarm import alarm_lost
+from gateway.walk.journal.order import OrderReported
+from gateway.walk.ports import LedgerPort
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+SECRET_BYTES_MIN: Final = 32
+MIB: Final = 1_048_576
+
+
+_log = logging.getLogger(__name__)
+
+
+def start_alarms(
+    plan: Plan, stack: ExitStack, desk: Desk, ledger: Ledger, site: FastAPI
+) -> FastAPI:
+    """Start the alarms and show them to the site's `/metrics`; they stop before any part does.
+
+    Raises:
+        SettingsError: the webhook's address or secret cannot be used.
+    """
+    given = plan.settings.alarms
+    sink = sink_of(given)
+    run_id = plan.tags.run_id
+    lost = partial(record_lost, ledger, run_id)
+    webhook = None if sink is None else Webhook(sink, lost, run_id, clock.wall_us)
+    rejects = Burst(given.rejects_max, clock.monotonic_us)
+    ledger.subscribe(partial(count_rejects, rejects))
+    watch = Watch(
+        (
+            lambda: of_parts(desk.parts()),
+            lambda: stale_feeds(desk),
+            rejects.conditions,
+            lambda: little_room(plan.state.root, given.disk_free_min_mib),
+        ),
+        _nobody if webhook is None else webhook.offer,
+        clock.wall_us,
+        clock.monotonic_us,
+    )
+    site.state.alarms = alarms = Alarms(watch=watch, webhook=webhook)
+    stack.callback(alarms.stop)
+    alarms.start()
+    return site
+
+
+def record_lost(ledger: LedgerPort, run_id: str, lost: Lost) -> None:
+    """Put an alarm that reached nobody on record; if that fails too, the log has it."""
+    draft = alarm_lost(
+        lost.notice.document(),
+        run_id=run_id,
+        number=lost.number,
+        tries=lost.tries,
+        reason=lost.reason,
+    )
+    try:
+        # a crash here leaves a lost alarm that only the operators' log names
+        ledger.append(draft)
+    except AuditError as error:
+        _log.critical("alarm_lost %s, not on record: %s", lost.notice.alarm.value, error)
+
+
+def count_rejects(rejects: Burst, batch: Sequence[Record]) -> None:
+    """Count the orders that the broker or the session refused, from the ledger's notifier."""
+    for record in batch:
+        if record.kind is Kind.ORDER_REFUSED or (
+            record.kind is Kind.ORDER_REPORTED
+            and OrderReported.of(record).order_state == OrderState.REJECTED
+        ):
+            rejects.happened()
+
+
+def stale_feeds(desk: Desk) -> dict[Alarm, str]:
+    """Return the alarm if a source that has delivered is stale."""
+    market = desk.own.market
+    if not isinstance(market, FedMarket):
+        return {}
+    stale = [
+        f"{feed} of {instrument} from {source}: {finding.detail}"
+        for feed, instrument, source in market.feeds()
+        if (finding := market.finding(feed, instrument, source)).condition is Condition.STALE
+    ]
+    return {Alarm.FEED_STALE: "; ".join(stale)[:500]} if stale else {}
+
+
+def little_room(folder: Path, free_min_mib: int) -> dict[Alarm, str]:
+    """Return the alarm if the folder's disk has less room than this."""
+    free_mib = shutil.disk_usage(folder).free // MIB
+    if free_mib >= free_min_mib:
+        return {}
+    return {Alarm.DISK: f"{free_mib} MiB free, at least {free_min_mib} are wanted"}
+
+
+def sink_of(given: AlarmSettings) -> Sink | None:
+    """Return where notices go; None without a webhook, and then nothing connects outward.
+
+    Raises:
+        SettingsError: the address is not https (or http on this machine), or there is no secret.
+    """
+    if given.webhook is None:
+        return None
+    asked = urlsplit(given.webhook)
+    if not (asked.scheme == "https" or (asked.scheme == "http" and asked.hostname in LOOPBACK)):
+        raise SettingsError(
+            name="COUNTERSIGN_ALARMS__WEBHOOK",
+            problem="must be an https address, or http on this machine",
+        )
+    return Sink(
+        address=given.webhook,
+        secret=_secret(given.secret_file),
+        give_up_after_s=given.give_up_after_s,
+    )
+
+
+def _secret(file: Path | None) -> bytes:
+    name = "COUNTERSIGN_ALARMS__SECRET_FILE"
+    advice = "make one with `umask 077; openssl rand -hex 32 > FILE`"
+    if file is None:
+        raise SettingsError(name=name, problem=f"the webhook needs a secret: {advice}")
+    try:
+        with file.open("rb") as opened:
+            mode, secret = os.fstat(opened.fileno()).st_mode, opened.read(1_024).strip()
+    except OSError as error:
+        raise SettingsError(name=name, problem=f"{file}: {error.strerror}; {advice}") from None
+    if len(secret) < SECRET_BYTES_MIN or mode & (stat.S_IRWXG | stat.S_IRWXO):
+        problem = f"{file} must have at least {SECRET_BYTES_MIN} characters and mode 0600; {advice}"
+        raise SettingsError(name=name, problem=problem)
+    return secret
+
+
+def _nobody(_: Notice) -> None:
+    """Tell nobody: the log and `/metrics` have the alarm."""
