@@ -69,6 +69,7 @@ class Kind(StrEnum):
     LEDGER_RESTORED = "ledger_restored"
     ROWS_ACCEPTED = "rows_accepted"
     RECORD_DISAVOWED = "record_disavowed"
+    OFFICER_KEY_CHANGED = "officer_key_changed"
     WITNESS_EVENT = "witness_event"
     HOLD_PLACED = "hold_placed"
     HOLD_LIFTED = "hold_lifted"

@@ -32,6 +32,9 @@ LEDGER_KINDS: Final[tuple[KindSpec, ...]] = (
         firm_wide=True,
     ),
     _spec(
+        Kind.OFFICER_KEY_CHANGED, _C, "role name before after reason signatures", "officer_key:<n>"
+    ),
+    _spec(
         Kind.WITNESS_EVENT,
         _C,
         "event cosigned_size policy_digest witnesses waiting_us?",

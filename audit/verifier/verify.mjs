@@ -813,6 +813,7 @@ export const KINDS = new Set(`
   kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
   key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
   subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
+  officer_key_changed
   feed_condition agent_scoped receipt_key alarm_lost approval_resumed
   cancel_requested cancel_ended
   kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered

@@ -23,7 +23,7 @@ from gateway.cli.verbs.evidence import privacy
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
 from gateway.cli.verbs.setup import begin as beginning
-from gateway.cli.verbs.setup import instruments, keys
+from gateway.cli.verbs.setup import holders, instruments, keys
 from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import profile as profiling
 from gateway.cli.verbs.setup import run as running
@@ -56,6 +56,7 @@ for group in (
     differing,
     adjusting,
     keys,
+    holders,
     deciding,
     instruments,
     profiling,

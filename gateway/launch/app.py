@@ -30,6 +30,7 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
+from gateway.launch.accord import refuse_changed_terms, refuse_stray_policy
 from gateway.launch.controls import make_controls
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours
@@ -41,8 +42,6 @@ from gateway.launch.parts import (
     open_ledger,
     part_states,
     recorded_epoch,
-    refuse_changed_terms,
-    refuse_stray_policy,
     restore_kill,
     start_counterparty,
     start_database,
@@ -145,9 +144,7 @@ class _Starter:
         )
         privacy = self._privacy(dsn, ledger, reader)
         self._say(f"ledger     {ledger.size} records")
-        kept = restore_kill(word, reader, plan.keyring.public_keys(), plan.origin)
-        if kept:
-            self._say(f"kill       {kept}")
+        self._restore_kill(word, reader)
         simulator, profile, adopted = start_counterparty(plan, self._stack, self._orders)
         if simulator is not None:
             self._events.stranger = simulator.stranger
@@ -321,9 +318,14 @@ class _Starter:
         complete(privacy, self._say)
         return privacy
 
+    def _restore_kill(self, word: KillWord, reader: LedgerReader) -> None:
+        plan = self._plan
+        refuse_stray_policy(plan, reader)  # first: with other officers' keys no release would hold
+        if kept := restore_kill(word, reader, plan.keyring.public_keys(), plan.origin):
+            self._say(f"kill       {kept}")
+
     def _begin_run(self, ledger: Ledger, reader: LedgerReader) -> None:
         refuse_changed_terms(self._plan, reader, self._orders)
-        refuse_stray_policy(self._plan, reader)
         for said in (unnamed_said(self._plan), *said_hours(self._plan)):
             if said:
                 self._say(said)

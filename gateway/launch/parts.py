@@ -25,8 +25,8 @@ from gateway.desk.persons.statements import (
     release_statement,
     release_statement_v1,
 )
-from gateway.errors import InstrumentsError, NotReadyError, SettingsError
-from gateway.feeds.instruments.fit import changes, unnamed
+from gateway.errors import NotReadyError
+from gateway.feeds.instruments.fit import unnamed
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
@@ -35,6 +35,7 @@ from gateway.installation.database import enter
 from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys
+from gateway.installation.keys.succession import OfficerHistory
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
@@ -45,8 +46,6 @@ from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.control.own_keys import OwnKeys
-from gateway.walk.journal.run import InstrumentListed, PolicyInForce
-from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
@@ -56,7 +55,6 @@ from inference.engine.port import EngineConfig, EngineState
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
-from risk.policy.policy import Policy, policy_digest
 
 _log = logging.getLogger(__name__)
 
@@ -169,6 +167,7 @@ def restore_kill(
     again.
     """
     epoch, killed, released, press_id = 0, False, False, ""
+    officers = OfficerHistory(reader, keys, origin)
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
         named = KillEpoch.of(record).kill_epoch
         if named > epoch:
@@ -178,7 +177,9 @@ def restore_kill(
         if not released and named == epoch:
             press_id = KillPressed.of(record).press_id
         killed = not (
-            released and named == epoch and _releases(record, press_id, word, reader, keys, origin)
+            released
+            and named == epoch
+            and _releases(record, press_id, word, reader, officers.at(record.seq), origin)
         )
     state = word.restore(epoch, killed=killed)
     if not (state.killed and released):
@@ -217,38 +218,6 @@ def _releases(
     signed = release_statement(log_id(reader, origin), epoch, named, given.live)
     ours = named == press_id or (agreed and named == now.press_id)
     return ours and all_signed(signed, signatures, keys)
-
-
-def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
-    """Refuse a policy that is not the newest one on record and does not follow it.
-
-    Otherwise whoever may write the key folder could bring back looser limits that both officers
-    signed once. `run` always uses the shipped policy.
-
-    Raises:
-        SettingsError: it is so; says what the policy must name.
-    """
-    if not plan.tags.dev and (said := stray_said(plan.policy.policy, reader)):
-        problem = f"the policy in {plan.keyring.folder} {said}"
-        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
-
-
-def stray_said(policy: Policy, reader: LedgerReader) -> str:
-    """Return why a policy is neither the newest on record nor its successor, "" if it is one."""
-    control = reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,))
-    on_record = [PolicyInForce.of(record) for record in control]
-    if not on_record:
-        return ""
-    active = on_record[-1]
-    version = int(active.policy["version"])
-    follows = policy.parent == active.policy_digest and policy.version > version
-    if follows or policy_digest(policy) == active.policy_digest:
-        return ""
-    return (
-        "does not follow the one on record: it must have"
-        f' parent = "{active.policy_digest}" and a version above {version}; make it with'
-        " `countersign policy new --from` the policy in force"
-    )
 
 
 def start_counterparty(
@@ -366,21 +335,3 @@ def unnamed_said(plan: Plan) -> str:
         " (UNKNOWN_INSTRUMENT). Make a policy that does: countersign policy new next.toml"
         f" --from {plan.keyring.folder / BUNDLE} --instruments {plan.settings.instruments}"
     )
-
-
-def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> None:
-    """Refuse a table that changes or drops an instrument which has orders on record.
-
-    Raises:
-        InstrumentsError: the table does so; nothing was recorded.
-    """
-    listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
-    ordered = {
-        VerdictGiven.of(standing.verdict).instrument
-        for name in orders.names()
-        if (standing := orders.by_cl_ord_id(name)) is not None and standing.verdict is not None
-    }
-    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), ordered))
-    if found:
-        file = plan.settings.instruments or "the playback's table"
-        raise InstrumentsError(file=str(file), faults=found)

@@ -10,5 +10,6 @@ Not here: what is signed on a walk.
     row_keys   the key of the MACs beside the ledger's rows
     custody    the check that only the gateway may use its keys
     rotation   the verbs rotate-key and revoke-key
+    succession one officer's key follows another: the verb, and which keys counted when
     disavowal  the verb disavow: two officers exclude a row that the gateway did not write
 """

@@ -132,6 +132,35 @@ class Keyring:
         _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
         return token
 
+    def renew(self, name: str, scope: Path | None = None) -> str:
+        """Give `name` another token of the same role, and of the same scope unless one is given.
+
+        Raises:
+            SettingsError: the name has no key, or `scope` names a file that is no scope.
+        """
+        role = Role(self._entry(name)["role"])
+        narrowed = self.scope(name) if scope is None else KeyScope.read(scope, name)
+        return self.issue(name, role, scope=narrowed)
+
+    def revoke(self, name: str) -> None:
+        """End the key of `name`; a running gateway reads that with the next request.
+
+        Raises:
+            SettingsError: the name has no key.
+        """
+        self._entry(name)
+        bearers = {other: entry for other, entry in self._bearers().items() if other != name}
+        _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
+        # a crash here leaves a token's file that opens nothing
+        (self.folder / f"{name}.token").unlink(missing_ok=True)
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        found = self._bearers().get(name)
+        if found is None:
+            problem = f"{name} has no key; `countersign key list` names who has one"
+            raise SettingsError(name="NAME", problem=problem)
+        return found
+
     def authenticate(self, token: str) -> Caller | None:
         """Return the holder of a token, or None; compares in constant time."""
         return self.holder(digest_of(token))

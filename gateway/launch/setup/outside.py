@@ -37,7 +37,7 @@ from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import database_homes, refuse_unfinished
-from gateway.launch.parts import stray_said
+from gateway.launch.accord import refuse_stray_officers, stray_said
 from gateway.launch.session import last_offset
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.setup.own_files import edit
@@ -138,9 +138,15 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
         began = "; never started here" if not list(run) else ""
         yield good("ledger", f"{count} records{began}")
         try:
-            policy = given_policy(Keyring(state.keys)).policy
+            ring = Keyring(state.keys)
+            policy, keys = given_policy(ring).policy, ring.public_keys()
         except SettingsError:
-            return  # told by the look at the policy
+            return  # told by the looks at keys and policy
+        try:
+            refuse_stray_officers(keys, settings.ledger.origin, reader)
+        except SettingsError as error:
+            command = "countersign key replace-officer ROLE --public FILE --reason WHY"
+            yield mend("keys", error.problem, command)
         if stray := stray_said(policy, reader):
             command = "countersign policy new next.toml --from FILE-OF-THE-ONE-IN-FORCE"
             yield mend("policy", f"the policy in {state.keys} {stray}", command)

@@ -6,6 +6,7 @@ Not here: verbs about orders or evidence.
     run          run and serve
     keys         keygen, officer-key, log-key, row-key, rotate-key, revoke-key, disavow and
                  settings
+    holders      key add, replace, revoke, list and replace-officer
     policy       policy new, show, sign, activate and diff
     profile      profile check, show, example and sidecar: the broker's profile
     instruments  instruments check, show and example: the table of instruments
