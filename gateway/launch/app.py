@@ -30,7 +30,6 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
-from gateway.launch.accord import refuse_changed_terms, refuse_stray_policy
 from gateway.launch.controls import make_controls
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours
@@ -42,6 +41,8 @@ from gateway.launch.parts import (
     open_ledger,
     part_states,
     recorded_epoch,
+    refuse_changed_terms,
+    refuse_stray_policy,
     restore_kill,
     start_counterparty,
     start_database,

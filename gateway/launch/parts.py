@@ -25,8 +25,8 @@ from gateway.desk.persons.statements import (
     release_statement,
     release_statement_v1,
 )
-from gateway.errors import NotReadyError
-from gateway.feeds.instruments.fit import unnamed
+from gateway.errors import InstrumentsError, NotReadyError, SettingsError
+from gateway.feeds.instruments.fit import changes, unnamed
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
@@ -36,6 +36,7 @@ from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys
 from gateway.installation.keys.succession import OfficerHistory
+from gateway.installation.policies.on_record import refuse_stray_officers, stray_said
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
@@ -46,6 +47,8 @@ from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.control.own_keys import OwnKeys
+from gateway.walk.journal.run import InstrumentListed
+from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
@@ -335,3 +338,38 @@ def unnamed_said(plan: Plan) -> str:
         " (UNKNOWN_INSTRUMENT). Make a policy that does: countersign policy new next.toml"
         f" --from {plan.keyring.folder / BUNDLE} --instruments {plan.settings.instruments}"
     )
+
+
+def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
+    """Refuse a policy or officers that neither are the newest on record nor follow them.
+
+    Otherwise whoever may write the key folder could bring back looser limits that both officers
+    signed once. `run` always uses the shipped policy.
+
+    Raises:
+        SettingsError: it is so; says what the policy must name.
+    """
+    if plan.tags.dev:
+        return
+    refuse_stray_officers(plan.keyring.public_keys(), plan.origin, reader)
+    if said := stray_said(plan.policy.policy, reader):
+        problem = f"the policy in {plan.keyring.folder} {said}"
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+
+
+def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> None:
+    """Refuse a table that changes or drops an instrument which has orders on record.
+
+    Raises:
+        InstrumentsError: the table does so; nothing was recorded.
+    """
+    listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
+    ordered = {
+        VerdictGiven.of(standing.verdict).instrument
+        for name in orders.names()
+        if (standing := orders.by_cl_ord_id(name)) is not None and standing.verdict is not None
+    }
+    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), ordered))
+    if found:
+        file = plan.settings.instruments or "the playback's table"
+        raise InstrumentsError(file=str(file), faults=found)

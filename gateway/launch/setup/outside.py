@@ -33,11 +33,11 @@ from gateway.errors import SettingsError
 from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_path
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
+from gateway.installation.policies.on_record import refuse_stray_officers, stray_said
 from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import database_homes, refuse_unfinished
-from gateway.launch.accord import refuse_stray_officers, stray_said
 from gateway.launch.session import last_offset
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.setup.own_files import edit

@@ -330,12 +330,6 @@ class PolicyActivated(Contents, frozen=True, kw_only=True):
     policy: dict[str, Any]
 
 
-class PolicyInForce(PolicyActivated, frozen=True, kw_only=True):
-    """What the next policy must follow."""
-
-    policy_digest: str
-
-
 class ModelLoaded(Contents, frozen=True, kw_only=True):
     """The contents of `model_loaded`; `manifest` is the digest of the weights."""
 

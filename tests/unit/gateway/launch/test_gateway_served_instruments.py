@@ -15,8 +15,7 @@ from gateway.feeds.instruments.table import EXAMPLE, PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.settings import Settings, load
-from gateway.launch.accord import refuse_changed_terms
-from gateway.launch.parts import unnamed_said
+from gateway.launch.parts import refuse_changed_terms, unnamed_said
 from gateway.launch.plan import Plan, development_plan, serving_plan
 from gateway.walk.projections.outbox import Orders
 from tests.doubles.officers import part_with_officers
