@@ -88,6 +88,11 @@ class ExecutionReport:
         return self.exec_type in {_BUST, _CORRECTION}
 
     @property
+    def is_restatement(self) -> bool:
+        """Whether the broker changed the order by itself (150=D)."""
+        return self.exec_type == _RESTATED
+
+    @property
     def reinstates(self) -> bool:
         """Whether this may make an ended order work again: a bust, a correction or 150=D."""
         return self.undoes or self.exec_type == _RESTATED

@@ -7,6 +7,7 @@ Not here: who may ask (`surfaces`), how the verdict is reached (`walk`).
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal, cast
+from urllib.parse import quote
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
@@ -16,8 +17,12 @@ from gateway.errors import NotReadyError
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
+from gateway.walk.projections.outbox import Orders
 
 Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
+
+ORDER_QTY: Final = 38
+PRICE: Final = 44
 
 NOT_SENT: Final = frozenset(
     {
@@ -57,12 +62,15 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
             verdict=None,
             rules=(),
             cl_ord_id=None,
+            permalink=permalink_of(decision_id),
             record_seq=records[-1].seq,
             record_leaf=records[-1].leaf.hex(),
             as_of_seq=records[-1].seq,
             receipt=f"countersign receipt {decision_id}",
         )
-    judged = VerdictGiven.of(verdicts[-1]).verdict_document
+    given = VerdictGiven.of(verdicts[-1])
+    judged, order = given.verdict_document, OrderSending.of(sending[0]) if sending else None
+    fields = {} if order is None else dict(order.fields)
     result, reason = told(records)
     return IntentResponse(
         decision_id=decision_id,
@@ -71,12 +79,30 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         verdict=judged["action"],
         approval=asked_of(records),
         rules=tuple(_rule_line(rule) for rule in judged["results"]),
-        cl_ord_id=OrderSending.of(sending[0]).cl_ord_id if sending else None,
+        cl_ord_id=None if order is None else order.cl_ord_id,
+        side=None if order is None else given.intent.side.value,
+        quantity=fields.get(ORDER_QTY),
+        limit_price=fields.get(PRICE),
+        order_state=None if order is None else _state_of(decision_id, records),
+        permalink=permalink_of(decision_id),
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
         as_of_seq=records[-1].seq,
         receipt=f"countersign receipt {decision_id}",
     )
+
+
+def permalink_of(decision_id: str) -> str:
+    """Return the path of a decision's page."""
+    return f"/decisions/{quote(decision_id)}"
+
+
+def _state_of(decision_id: str, records: Sequence[Record]) -> str | None:
+    """Return the state of a decision's order after these records."""
+    orders = Orders()
+    orders.fold(records)
+    standing = orders.get(decision_id)
+    return None if standing is None else standing.order_state
 
 
 def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:

@@ -22,6 +22,7 @@ from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from fix.wire.messages import Fields
 from gateway import clock
+from gateway.desk.answers import ORDER_QTY, PRICE, permalink_of
 from gateway.desk.requests import (
     CancelLine,
     CancelRequest,
@@ -41,7 +42,7 @@ from gateway.walk.reconciliation.asking import Budget
 
 LISTED_MAX: Final = 1_000
 PACE_S: Final = 0.005
-_QTY, _PRICE, _TIME_IN_FORCE = 38, 44, 59
+_TIME_IN_FORCE: Final = 59
 _DAYS: Final = {"0": "DAY", "1": "GTC", "3": "IOC", "4": "FOK"}
 _SHOWN: Final = Decimal("0.000001")
 
@@ -134,14 +135,14 @@ class OrderDesk:
         return OrderLine(
             cl_ord_id=standing.cl_ord_id,
             decision_id=standing.decision_id,
-            permalink=f"/decisions/{standing.decision_id}",
+            permalink=permalink_of(standing.decision_id),
             account=standing.account,
             author=intent.author,
             instrument=intent.instrument,
             side=intent.side.value,
-            quantity=fields.get(_QTY, ""),
+            quantity=fields.get(ORDER_QTY, ""),
             qty_lots=intent.qty_lots,
-            limit_price=fields.get(_PRICE, ""),
+            limit_price=fields.get(PRICE, ""),
             time_in_force=_DAYS.get(fields.get(_TIME_IN_FORCE, ""), ""),
             state=standing.order_state,
             live=live,

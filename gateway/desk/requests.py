@@ -165,6 +165,13 @@ class IntentResponse(RequestModel):
     ] = None
     rules: tuple[RuleLine, ...]
     cl_ord_id: str | None
+    side: Annotated[str | None, Field(description="of the order, if one was announced")] = None
+    quantity: Annotated[str | None, Field(description="as sent, tag 38")] = None
+    limit_price: Annotated[str | None, Field(description="as sent, tag 44")] = None
+    order_state: Annotated[
+        str | None, Field(description="as `GET /v1/orders/{id}` names it, when this was answered")
+    ] = None
+    permalink: Annotated[str | None, Field(description="the decision's page")] = None
     record_seq: int | None
     record_leaf: str | None
     as_of_seq: Annotated[

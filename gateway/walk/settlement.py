@@ -61,7 +61,7 @@ from gateway.walk.reconciliation.cancel_ends import (
     refused_as_message,
     refused_by_broker,
 )
-from gateway.walk.reconciliation.quarantine import alarms_of
+from gateway.walk.reconciliation.quarantine import alarms_of, restatement
 from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
 
@@ -250,15 +250,11 @@ def _reported(
     terminal = state.is_terminal and odd != "missing_trades"
     breaches, over = breaches_of(standing, fill, booked), standing.stage in _OVER
     anomaly = ", ".join(filter(None, (odd, *breaches))) or None
-    idem_key = (
-        f"status:{received.offset}"
-        if report.is_status
-        else f"report:{tools.session}:{trade_date}:{report.exec_id}"
-    )
+    key = f"report:{tools.session}:{trade_date}:{report.exec_id}"
     reported = journal_orders.order_reported(
         standing,
         report,
-        idem_key=idem_key,
+        idem_key=f"status:{received.offset}" if report.is_status else key,
         session=tools.session,
         trade_date=trade_date,
         order_state=state.value,
@@ -272,7 +268,9 @@ def _reported(
         resolved_lots=resolved if state.is_terminal else 0,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
-    drafts = (inbound, reported, *ends_with(standing, state, _said_at(received, tools)))
+    at = _said_at(received, tools)
+    changed = restatement(report, standing, received.raw[:RAW_MAX], at)
+    drafts = (inbound, reported, *ends_with(standing, state, at), *changed)
     if breaches:
         detail = f"booked: {report.last_qty} at {report.last_price}"
         drafts = (*drafts, _anomaly(received, tools, ", ".join(breaches), detail))

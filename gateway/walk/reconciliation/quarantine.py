@@ -8,6 +8,7 @@ are asked for. Not here: the whole book against all reports (`book_check`).
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from audit.records.kinds import Kind
@@ -18,11 +19,12 @@ from fix.wire.messages import parse
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import word_of
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
-from gateway.walk.journal.order import OrderReported
-from gateway.walk.journal.session import FixAnomaly
+from gateway.walk.journal.order import OrderReported, OrderSending
+from gateway.walk.journal.session import FixAnomaly, fix_anomaly
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import EVERY, Differences
 from gateway.walk.projections.standing import Standing
+from gateway.walk.reconciliation.cancel_ends import SaidAt
 from risk.state.instrument import Instrument
 
 QUARANTINED: Final = {
@@ -44,6 +46,7 @@ BROKEN: Final = {
 
 _TRADING: Final = frozenset("F12GH")
 _LATE: Final = frozenset("F12")
+_ORDER_QTY, _PRICE, _RESTATEMENT_REASON = 38, 44, 378
 _EXEC_TYPE, _CUM_QTY, _SYMBOL, _CL_ORD_ID, _ORIG_CL_ORD_ID = 150, 14, 55, 11, 41
 _TEXT_MAX: Final = 64
 
@@ -106,6 +109,36 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
         for one in found
         if one is not None and _is_news(one, differences)
     )
+
+
+def restatement(
+    report: ExecutionReport, standing: Standing, raw: str, at: SaidAt
+) -> tuple[Draft, ...]:
+    """Return the alarm of a broker that changed an order by itself (150=D), if it did.
+
+    The reservation stays as approved: a broker's own change never makes room for another order.
+    """
+    if not report.is_restatement or standing.sending is None:
+        return ()
+    sent, tags = dict(OrderSending.of(standing.sending).fields), _tags(raw)
+    changed = [
+        f"{tag}={tags[tag]}, sent {sent[tag]}"
+        for tag in (_ORDER_QTY, _PRICE)
+        if tag in tags and tag in sent and not _equal(tags[tag], sent[tag])
+    ]
+    if not changed:
+        return ()
+    why = tags.get(_RESTATEMENT_REASON, "-")
+    detail = f"{standing.cl_ord_id}: {'; '.join(changed)}; 378={why}"
+    return (fix_anomaly(at.session, offset=at.offset, raw=raw, reason="restated", detail=detail),)
+
+
+def _equal(one: str, other: str) -> bool:
+    """Return whether two texts are the same number; text that is no number equals nothing."""
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
 
 
 def _is_news(found: Found, differences: Differences | None) -> bool:

@@ -343,3 +343,18 @@ def test_cancels_wait_for_their_turn(desk: MemoryDesk) -> None:
         paced.cancel_order(((11, "A"),), str(number))
     assert fix.names == [str(number) for number in range(20)]
     assert replace(desk.small.desk.own, cancels=paced).cancels is paced
+
+
+def test_the_answer_to_an_intent_names_its_order(desk: MemoryDesk) -> None:
+    answer = desk.ask(50)
+    line = desk.small.desk.order_desk.order(AGENT, answer.decision_id)
+    assert (answer.cl_ord_id, answer.side, answer.quantity) == (
+        line.cl_ord_id,
+        "BUY",
+        line.quantity,
+    )
+    assert (answer.limit_price, answer.permalink) == (line.limit_price, line.permalink)
+    assert answer.order_state == "SENT"
+    held = desk.ask(1_000, exposure_bp=2_800)
+    assert (held.side, held.quantity, held.order_state) == (None, None, None)
+    assert held.permalink == f"/decisions/{held.decision_id}"
