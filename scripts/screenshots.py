@@ -48,6 +48,8 @@ PAGES = (
     "/",
     "/?outcome=filled",
     "/positions",
+    "/orders",
+    "/orders?state=all",
     "/session",
     "/positions?account=agent",
     "/ledger",

@@ -38,6 +38,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/decisions/{decision_id}"): "decision/ID",
     ("GET", "/positions"): "positions/ACCOUNT",
     ("GET", "/statement"): "statement/ACCOUNT/DAY",
+    ("GET", "/orders"): "orders",
     ("GET", "/session"): "session",
     ("GET", "/feeds"): "feeds",
     ("GET", "/ledger"): "ledger",

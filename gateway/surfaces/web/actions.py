@@ -1,9 +1,13 @@
 """What the pages make the desk do, and what they tell the person afterwards."""
 
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
 from gateway.desk.desk import Desk
 from gateway.desk.persons import stops as stopping
-from gateway.desk.requests import ApprovalRequest
-from gateway.errors import ApprovalRefusedError
+from gateway.desk.requests import ApprovalRequest, CancelRequest, OrderLine
+from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.views.formats import when
@@ -37,6 +41,24 @@ class DeskActions:
     def feeds(self) -> tuple[FeedLine, ...] | None:
         """Return each feed's state, from memory; None where the market is played."""
         return overview(self._desk.own.market, self._desk.own.instruments)
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        """Return orders, newest first."""
+        return self._desk.order_desk.listed(caller, live=live, limit=limit)
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        """Cancel an order; return what is known of it."""
+        try:
+            request = CancelRequest(client_key=client_key, reason=reason)
+        except ValidationError as error:
+            raise RequestError(problem=error.errors()[0]["msg"]) from None
+        done = self._desk.order_desk.cancel(caller, name, request)
+        why = f" ({done.reason})" if done.reason else ""
+        return (
+            f"Cancel of order {done.order.cl_ord_id}, recorded for {caller.name}:"
+            f" {done.result.replace('_', ' ')}{why}. The list of orders shows what the broker makes"
+            " of it."
+        )
 
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return what is in force and what is on record."""

@@ -155,7 +155,9 @@ def sign_in_address(request: Request) -> str:
 
 def form_address(request: Request) -> str:
     """Return the sign-in address that leads back to the page of the posted form."""
-    return _coming_back(request.url.path.removesuffix("/approval"))
+    path = request.url.path
+    form = "/orders" if path.endswith("/cancel") else path.removesuffix("/approval")
+    return _coming_back(form)
 
 
 def _coming_back(asked: str) -> str:

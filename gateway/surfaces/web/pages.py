@@ -36,6 +36,7 @@ from gateway.surfaces.web.doors import (
     reader_of,
 )
 from gateway.surfaces.web.live import live
+from gateway.surfaces.web.orders import ORDERS, OrderActions, OrderPages
 from gateway.surfaces.web.sheets import HEADERS, KILL, SCRIPTED, Sheets
 from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
 from gateway.surfaces.web.stops import Controls, StopButtons
@@ -54,11 +55,8 @@ ASSETS: Final = {
 }
 
 
-class Actions(Protocol):
+class Actions(OrderActions, Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
-
-    def note_read(self, reader: Caller, what: str) -> None:
-        """Record who reads what, before it is shown."""
 
     def kill_state(self) -> tuple[int, bool]:
         """Return (kill_epoch, killed) from the shared kill word."""
@@ -100,7 +98,7 @@ def register(
         stops=tuple if controls is None else controls.stops,
         drilled=str if controls is None else controls.drilled,
     )
-    pages = Pages(views, actions, sheets)
+    pages, blotter = Pages(views, actions, sheets), OrderPages(actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
     router.include_router(SignIn(entrance, sheets).routes())
     seen, approves, kills = Depends(SignedIn(WATCH)), Posted("approve"), Posted("kill")
@@ -109,6 +107,7 @@ def register(
         ("/decisions/{decision_id}", pages.decision),
         ("/positions", pages.positions),
         ("/statement", pages.statement),
+        (ORDERS, blotter.blotter),
         ("/session", pages.session),
         ("/feeds", pages.feeds),
         ("/ledger", pages.ledger),
@@ -124,6 +123,12 @@ def register(
         pages.or_say_so(pages.approval),
         methods=["POST"],
         dependencies=[Depends(approves)],
+    )
+    router.add_api_route(
+        f"{ORDERS}/{{name}}/cancel",
+        pages.or_say_so(blotter.cancel),
+        methods=["POST"],
+        dependencies=[Depends(Posted("cancel"))],
     )
     router.add_api_route(KILL, pages.kill, methods=["POST"], dependencies=[Depends(kills)])
     router.add_api_route("/static/{name}", asset, methods=["GET"])

@@ -24,6 +24,7 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
+from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.settings import ApiSettings
 from gateway.surfaces.server import Server
@@ -53,6 +54,12 @@ class NoDesk:
 
     def feeds(self) -> None:
         pass
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        raise NotImplementedError(caller, name, client_key, reason)
 
     def book_state(self) -> str:
         """No difference."""

@@ -1,6 +1,7 @@
 """Who comes in to a page or a form, and what the answer tells a browser; without a ledger."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.requests import OrderLine
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller, digest_of
 from gateway.installation.keys.roles import Role
@@ -37,6 +39,12 @@ class NotedDesk:
 
     def feeds(self) -> None:
         pass
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        raise NotImplementedError(caller, name, client_key, reason)
 
     def book_state(self) -> str:
         """No difference."""

@@ -1,4 +1,5 @@
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.requests import OrderLine
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import Entrance
@@ -32,6 +34,12 @@ class OneDesk:
 
     def feeds(self) -> None:
         pass
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        raise NotImplementedError(caller, name, client_key, reason)
 
     def book_state(self) -> str:
         """Where the book differs."""

@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.settings import ApiSettings
@@ -42,6 +43,12 @@ class NoDesk:
 
     def feeds(self) -> None:
         pass
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        raise NotImplementedError(caller, name, client_key, reason)
 
     def book_state(self) -> str:
         """No difference."""

@@ -1,0 +1,69 @@
+"""The blotter: orders as a page, each live one with a button that cancels it.
+
+Not here: what a cancel does (`gateway.desk.orders`), and the other pages (`pages`).
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol
+
+from fastapi import Form, Query, Request
+from fastapi.responses import Response
+
+from audit.errors import AuditError
+from gateway.desk.requests import OrderLine
+from gateway.errors import GatewayError
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.web.doors import reader_of
+from gateway.surfaces.web.sheets import Sheets
+
+ORDERS = "/orders"
+SHOWN_MAX = 200
+
+
+class OrderActions(Protocol):
+    """What the blotter asks of the gateway. Refusals are `GatewayError` or `AuditError`."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        """Return orders, newest first."""
+
+    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
+        """Cancel an order; return one line for the person."""
+
+
+class OrderPages:
+    """The blotter's handlers."""
+
+    def __init__(self, actions: OrderActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def blotter(
+        self, request: Request, state: Annotated[Literal["live", "all"], Query()] = "live"
+    ) -> Response:
+        """Show the orders that may still trade, or the newest of all."""
+        reader = reader_of(request)
+        found = self._actions.orders(reader, live=state == "live", limit=SHOWN_MAX)
+        self._actions.note_read(reader, "orders")
+        shown = {"orders": found, "state": state, "shown_max": SHOWN_MAX}
+        values = {**shown, "once": secrets.token_hex}  # a key for each form
+        return self._sheets.page(request, "orders.html", values, here=ORDERS)
+
+    def cancel(
+        self,
+        request: Request,
+        name: str,
+        client_key: Annotated[str, Form(max_length=64, pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "",
+        reason: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Cancel an order; the same form sent twice asks once."""
+        say = self._sheets.say
+        try:
+            key, words = client_key or secrets.token_hex(8), reason or "asked for on the page"
+            text = self._actions.cancel(reader_of(request), name, key, words)
+        except (GatewayError, AuditError) as error:
+            return say(request, "Cancel: refused", str(error), 409, back=ORDERS)
+        return say(request, "Cancel", text, 200, back=ORDERS)
