@@ -189,6 +189,10 @@ def test_what_was_approved_is_not_sent_once_the_book_of_its_instrument_differs(
 
 
 def test_the_state_of_a_kill_is_told_with_the_parts(desk: MemoryDesk) -> None:
-    assert desk.small.desk.parts() == {"ledger": "ready", "kill": "ready"}
+    assert desk.small.desk.parts() == {
+        "ledger": "ready",
+        "kill": "ready",
+        "stops": "ready",
+    }
     epoch = desk.small.desk.kill_switch.press(actor="ops", reason="drill").kill_epoch
     assert desk.small.desk.parts()["kill"] == f"in force, epoch {epoch}"
