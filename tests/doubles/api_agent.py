@@ -104,6 +104,10 @@ def reserved(app: App, decision_id: str) -> bool:
     return book.reservation(decision_id) is not None
 
 
+LATER = {"as_of_seq", "signed", "order_state"}
+"""Fields of an answer that say when it was read and how its order stands then."""
+
+
 def decided(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer without what another reading of the same decision may change."""
-    return {name: one for name, one in answer.items() if name not in {"as_of_seq", "signed"}}
+    return {name: one for name, one in answer.items() if name not in LATER}
