@@ -210,6 +210,10 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_order(
         word, *words = shlex.split(here)
         if word == "cd":
             monkeypatch.chdir(words[0])
+            table = Path(
+                "instruments.toml"
+            )  # the page lets it be edited; the exchange may be closed
+            table.write_text(table.read_text().replace('calendar = "XNYS"', 'calendar = "24/7"'))
         else:
             assert word == "countersign"
             do(*words)
