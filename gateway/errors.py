@@ -22,6 +22,7 @@ GatewayError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
 │   ├── StopRefusedError
+│   ├── ModeRefusedError
 │   └── ResolutionRefusedError
 ├── OutOfScopeError      the agent's key does not cover the request
 │   └── OverBudgetError
@@ -225,6 +226,12 @@ class StopRefusedError(RequestError):
     """A stop was not ended, or not carried out; the message says what to do."""
 
     code: ClassVar[str] = "stop_refused"
+
+
+class ModeRefusedError(RequestError):
+    """A mode may not begin; the message says everything that is missing."""
+
+    code: ClassVar[str] = "mode_refused"
 
 
 class ResolutionRefusedError(RequestError):

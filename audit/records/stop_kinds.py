@@ -66,7 +66,7 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
     _spec(
         Kind.MODE_ENTERED,
         _C,
-        "account mode before sender target session profile reason? log_id? signatures?",
+        "account mode before sender target reason? log_id? signatures?",
         "mode:<run_id>",
     ),
     _spec(

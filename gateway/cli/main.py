@@ -18,8 +18,8 @@ from fix.errors import FixError
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import train as training
 from gateway.cli.verbs.evidence import check as checking
+from gateway.cli.verbs.evidence import govern, privacy
 from gateway.cli.verbs.evidence import maintain as upkeep
-from gateway.cli.verbs.evidence import privacy
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
 from gateway.cli.verbs.setup import begin as beginning
@@ -30,6 +30,7 @@ from gateway.cli.verbs.setup import run as running
 from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
+from gateway.cli.verbs.trade import modes
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
@@ -53,6 +54,8 @@ for group in (
     stopping,
     ordering,
     pausing,
+    modes,
+    govern,
     differing,
     adjusting,
     keys,

@@ -308,6 +308,12 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="operator log level"
     )
+    mode: Literal["paper", "shadow", "pilot", "live"] = Field(
+        default="paper",
+        description="paper, shadow (decide and record, send nothing), pilot or live; each has its"
+        " own state folder, account and CompIDs; pilot and live are refused until there is a"
+        " promotion gate",
+    )
     account: str = Field(
         default="desk",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,23}$",

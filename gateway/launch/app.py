@@ -7,7 +7,7 @@ reverse.
 Not here: what a part does, how it is made (`parts`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -29,8 +29,9 @@ from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
+from gateway.installation.children.shadow import ShadowFix
 from gateway.installation.children.simulator import Simulator
-from gateway.launch.controls import make_controls
+from gateway.launch.controls import enter_mode, make_controls
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours
 from gateway.launch.parts import (
@@ -150,7 +151,7 @@ class _Starter:
         if simulator is not None:
             self._events.stranger = simulator.stranger
             self._say(f"broker     simulator on port {simulator.port}{' (adopted)' * adopted}")
-        fix = FixChild(
+        fix = (FixChild if plan.sends else ShadowFix)(
             FixChildConfig(
                 profile=profile,
                 folder=plan.state.root / "fix",
@@ -170,6 +171,7 @@ class _Starter:
         self._begin_run(ledger, reader)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
+        self._pulse = start_pulse(self._stack, ledger, self._dsn)
         views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
@@ -283,7 +285,7 @@ class _Starter:
             market_now_us=self._market.now_us,
             persons=self._vault,
             away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
-            held_back=lambda standing: held_back(standing, section),
+            held_back=lambda one: held_back(one, section) if plan.sends else "shadow_mode",
         )
         return Desk(
             DeskParts(
@@ -330,7 +332,7 @@ class _Starter:
         for said in (unnamed_said(self._plan), *said_hours(self._plan)):
             if said:
                 self._say(said)
-        for draft in self._plan.opening_records():
+        for draft in (*enter_mode(self._plan, reader), *self._plan.opening_records()):
             ledger.append(draft)
         self._desk_made.begin()
         ledger.checkpoint_now()
@@ -340,7 +342,12 @@ class _Starter:
 
         Nothing is sent: an approval that was found unsent is withdrawn.
         """
-        now_us = self._market.now_us()
+        if not self._plan.sends:
+            self._stack.callback(self._settler.stop)
+            self._end_left(ledger, ())
+            self._settler.start()
+            self._say("session    none: shadow mode sends nothing")
+            return
         # the FIX child stops first, so that messages of its last sweep are still settled
         self._stack.callback(self._settler.stop)
         begins = begin_anew(self._plan, ledger, reader)
@@ -353,7 +360,20 @@ class _Starter:
         )
         self._events.cancels.take()
         self._settler.drain()
-        sent = self._events.cancels
+        self._end_left(ledger, self._events.cancels)
+        self._settler.start()
+        known = numbers_of(self._plan, reader)
+        fix.logon(
+            min_next_sender=known.next_sender + begins.skipped,
+            adopt=begins.skipped > 0,
+            epoch=known.epoch,
+            accept=begins.accept,
+        )
+        self._say(f"session    {await_session(fix, ours=self._plan.simulator is not None)}")
+
+    def _end_left(self, ledger: Ledger, sent: Container[str]) -> None:
+        """End what an earlier run left; `sent` has the ids of cancels that left."""
+        now_us = self._market.now_us()
         recovery.end_unsent_cancels(ledger, self._orders, sent, market_time_us=now_us)
         recovery.mark_unknown(ledger, self._orders, market_time_us=now_us)
         ended = recovery.close_abandoned(
@@ -366,22 +386,12 @@ class _Starter:
         )
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
-        self._settler.start()
-        known = numbers_of(self._plan, reader)
-        fix.logon(
-            min_next_sender=known.next_sender + begins.skipped,
-            adopt=begins.skipped > 0,
-            epoch=known.epoch,
-            accept=begins.accept,
-        )
-        self._say(f"session    {await_session(fix, ours=self._plan.simulator is not None)}")
-        self._pulse = start_pulse(self._stack, ledger, self._dsn)
 
     def _parts(
         self, ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section
     ) -> dict[str, str]:
         return {
-            **part_states(ledger, engine, fix, section),
+            **part_states(ledger, engine, fix if self._plan.sends else None, section),
             "database": self._pulse.state,
             "housekeeping": self._housekeeping.state,
             "settler": self._settler.state,

@@ -1,12 +1,19 @@
 """Functions that make the controls apart from the kill; see `app`."""
 
+from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
+from gateway.desk.persons.modes import ModeWanted, refuse_mode
+from gateway.desk.persons.statements import log_id
 from gateway.installation.children.fix import FixChild
+from gateway.installation.keys.mode_mark import signed_mode
+from gateway.launch.plan import Plan
+from gateway.walk.journal.control.modes import Mode, mode_entered
 from gateway.walk.projections.kill_times import newest_drill
+from gateway.walk.projections.modes import MODE_KINDS, mode_history
 from gateway.walk.projections.outbox import Orders
 
 
@@ -21,3 +28,36 @@ def make_controls(
     drilled = newest_drill(reader)
     drills = Drills(word=word, child=fix, ledger=ledger, live=live, newest=drilled)
     return CancelAll(ledger, fix.sweep, live), drills
+
+
+def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
+    """Return the record of a mode that begins, or of a new account or session in it.
+
+    Raises:
+        ModeRefusedError: the mode may not begin; says everything that is missing.
+    """
+    if plan.tags.dev:
+        return ()
+    fix, mode = plan.settings.fix, Mode(plan.tags.mode)
+    history = mode_history(reader.records(stream="control", kinds=MODE_KINDS))
+    account = plan.tags.account
+    wanted = ModeWanted(mode=mode, account=account, sender=fix.sender, target=fix.target)
+    log = log_id(reader, plan.origin) if reader.head().size else f"{plan.origin}#new"
+    signatures = refuse_mode(
+        wanted,
+        history,
+        log=log,
+        signatures=signed_mode(plan.state.keys),
+        keys=plan.keyring.public_keys(),
+    )
+    if history.mode == mode and (fix.sender, fix.target) in history.sessions:
+        return ()
+    draft = mode_entered(
+        plan.tags,
+        before=history.mode,
+        sender=fix.sender,
+        target=fix.target,
+        log=log,
+        signatures=signatures,
+    )
+    return (draft,)

@@ -287,18 +287,22 @@ def make_kill_switch(
 
 
 def part_states(
-    ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section
+    ledger: Ledger, engine: EngineChild, fix: FixChild | None, section: Section
 ) -> dict[str, str]:
-    """Return "ready" or what is wrong of ledger, engine, session, book and policy."""
+    """Return "ready" or what is wrong of ledger, engine, session if any, book and policy."""
 
     def ready(good: bool, otherwise: object) -> str:  # noqa: FBT001 - a fact
         return "ready" if good else str(otherwise)
 
     policy = section.status().standing
+    session = {}
+    if fix is not None:
+        state = f"{fix.state} {fix.refused}".rstrip()
+        session = {"fix": ready(fix.state is SessionState.READY, state)}
     return {
         "ledger": ready(ledger.stopped is None, ledger.stopped),
         "engine": ready(engine.state is EngineState.READY, engine.state),
-        "fix": ready(fix.state is SessionState.READY, f"{fix.state} {fix.refused}".rstrip()),
+        **session,
         "book": section.differences.state,
         "policy": ready(policy == "ACTIVE", policy),
     }

@@ -29,6 +29,7 @@ from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, pr
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
+from gateway.installation.keys.mode_mark import refuse_other_mode
 from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
 from gateway.installation.policies.policy import development_policy
@@ -95,6 +96,11 @@ class Plan:
         return self.table.instruments
 
     @property
+    def sends(self) -> bool:
+        """Whether orders leave: all modes but shadow."""
+        return self.tags.mode != "shadow"
+
+    @property
     def origin(self) -> str:
         """The log's origin, the first line of a checkpoint."""
         return self.signer.vkey.name
@@ -153,6 +159,11 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         raise SettingsError(
             name="COUNTERSIGN_INSTRUMENTS",
             problem="`run` plays its own two instruments: unset it, or use `serve`",
+        )
+    if settings.mode != "paper":
+        raise SettingsError(
+            name="COUNTERSIGN_MODE",
+            problem=f"`run` plays in paper mode: unset it, or use `serve` for {settings.mode}",
         )
     state = StateFolder.of(settings)
     refuse_without_key(state)
@@ -229,6 +240,8 @@ def serving_plan(settings: Settings) -> Plan:
     table = read_table(settings.instruments)
     state = StateFolder.of(settings)
     state.create()
+    fix = settings.fix
+    refuse_other_mode(state.root, settings.mode, fix.sender, fix.target)
     refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
@@ -245,7 +258,7 @@ def serving_plan(settings: Settings) -> Plan:
         signer=signer,
         co_signers=tuple(co_signers),
         policy=policy,
-        tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
+        tags=Tags(account=settings.account, run_id=run_id, mode=settings.mode, dev=False),
         table=table,
         profile=lambda _: broker,
         profile_name="serve",

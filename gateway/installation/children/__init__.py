@@ -7,6 +7,7 @@ Not here: what a message or a forecast means.
     engine_process   the engine child's configuration, environment and start
     fix_life         one run of the FIX child: its process, pending answers, death
     fix              supervisor of the FIX child
+    shadow           the FIX session of shadow mode: there is none
     postmaster       whether a PostgreSQL server runs in a data folder
     postgres_access  the embedded PostgreSQL's access rules: our own user, without a password
     postgres         the embedded PostgreSQL server

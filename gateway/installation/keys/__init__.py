@@ -8,6 +8,7 @@ Not here: what is signed on a walk.
     keyring    key files and bearer tokens of one installation
     log_keys   the log's key files: which sign, and how one replaces another
     row_keys   the key of the MACs beside the ledger's rows
+    mode_mark  whose mode a state folder is, and officers' signatures of a change of mode
     custody    the check that only the gateway may use its keys
     rotation   the verbs rotate-key and revoke-key
     succession one officer's key follows another: the verb, and which keys counted when

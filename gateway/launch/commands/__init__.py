@@ -7,6 +7,7 @@ Not here: options and help.
     instruments  check and show a table of instruments
     policies     a policy's draft for a table of instruments
     orders       list orders and cancel one, through the running gateway
+    modes        the mode on record, what another needs, and its signature
     stops        pause, reduce-only, resume, cancel-all, and drills of the kill
     profile      check and show the broker's profile
     kill         kill and release, with or without a running gateway

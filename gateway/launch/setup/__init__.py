@@ -10,5 +10,6 @@ Not here: what a key, a policy or a setting is (`installation/`).
     own_files      the look at settings, keys, instruments, policy, model
     outside        the look at database, clock, disk, port, broker
     doctor         the verb doctor: every look
+    register       the verb register: digests of what runs
     service        the verb service: a systemd unit
 """

@@ -7,6 +7,7 @@ Not here: effects, waiting, presentation.
     standing     one decision and its order
     outbox       the standings of all decisions, as a projection
     differences  open differences between book and broker
+    modes        the ledger's mode, and what belongs to which mode
     stops        stops in force apart from the kill
     sequence     sequence numbers of a FIX session, by the ledger
     kill_times   times of the newest kill, microseconds since its press

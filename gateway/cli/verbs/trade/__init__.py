@@ -4,6 +4,7 @@ Not here: set-up, evidence.
 
     kill         kill, kill-report and release
     orders       orders and cancel
+    modes        mode show and mode sign
     stops        pause, reduce-only, cancel-all, resume and stops
     differences  differences and resolve
     adjustments  book open and adjust

@@ -5,6 +5,7 @@ Not here: an order's own records.
     difference  differences between book and broker, and their resolution
     adjustment  adjustments of a book by two officers
     kill        a kill: press, cancels, outcome, release
+    modes       the mode in which a gateway serves
     stops       stops apart from the kill, and cancelling every order
     access      reads, and refused callers
     alarm       alarms that reached nobody

@@ -1,0 +1,79 @@
+"""Show the ledger's mode and what another one needs; sign a change of mode."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from gateway.desk.persons.modes import mode_statement, needs, signatures_needed
+from gateway.desk.persons.statements import log_id, signed_by
+from gateway.errors import RequestError, SettingsError
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.mode_mark import keep_signature, signed_mode
+from gateway.installation.keys.officers import read_officer
+from gateway.installation.place import Place, attached
+from gateway.installation.settings import Settings
+from gateway.walk.journal.control.modes import Mode
+from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
+
+
+def show_mode(settings: Settings, *, as_json: bool) -> int:
+    """Print the mode on record, and what each mode needs.
+
+    Raises:
+        NoLedgerError: there is no ledger.
+    """
+    with attached(settings) as place:
+        history, log = _history(place), log_id(place.reader, settings.ledger.origin)
+    keys = Keyring(place.state.keys).public_keys()
+    found: dict[str, Any] = {
+        "mode": history.mode or None,
+        "setting": settings.mode,
+        "reconciled_sessions": history.reconciled,
+        "registered": history.registered,
+        "needs": {},
+    }
+    for mode in Mode:
+        signed = signed_by(mode_statement(log, history, mode), signed_mode(place.state.keys), keys)
+        found["needs"][mode.value] = [
+            {"what": one.what, "met": one.met}
+            for one in needs(history, mode, len(signed), doctor=None)
+        ]
+    sys.stdout.write(json.dumps(found, indent=2) + "\n" if as_json else _text(found))
+    return 0
+
+
+def _text(found: dict[str, Any]) -> str:
+    lines = [f"on record  {found['mode'] or 'no served run yet'}", f"setting    {found['setting']}"]
+    for mode, wanted in found["needs"].items():
+        lines.append(f"{mode} needs:")
+        lines += [f"  {'there  ' if one['met'] else 'MISSING'}  {one['what']}" for one in wanted]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def sign_mode(settings: Settings, to: str, key_file: Path) -> int:
+    """Sign the change to a mode with one officer's key, into the gateway's key folder.
+
+    Raises:
+        RequestError: there is no such mode, or the change needs no signature.
+        SettingsError: the key file holds no officer's key, or does not name its role.
+    """
+    if to not in set(Mode):
+        raise RequestError(problem=f"no mode {to!r}; known: {', '.join(Mode)}")
+    officer = read_officer(key_file, "--key")
+    if not officer.role:
+        problem = f"{key_file} does not name its officer's role: carry it over with `officer-key`"
+        raise SettingsError(name="--key", problem=problem)
+    with attached(settings) as place:
+        history, log = _history(place), log_id(place.reader, settings.ledger.origin)
+    mode = Mode(to)
+    if not signatures_needed(history, mode):
+        raise RequestError(problem=f"mode {mode} needs no signature now")
+    signed = mode_statement(log, history, mode)
+    path = keep_signature(place.state.keys, officer.role, officer.key.sign(signed).hex())
+    sys.stdout.write(f"{signed.decode()}signed by {officer.role}:{officer.name} into {path}\n")
+    return 0
+
+
+def _history(place: Place) -> ModeHistory:
+    return mode_history(place.reader.records(stream="control", kinds=MODE_KINDS))

@@ -1,0 +1,87 @@
+"""Records of the mode in which a gateway serves, and of what is registered to run.
+
+Not here: which mode may begin (`gateway.desk.persons.modes`).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import digest_of
+from gateway.walk.ports import Tags
+
+
+class Mode(StrEnum):
+    """What a gateway's decisions lead to.
+
+    Attributes:
+        PAPER: orders to a counterparty that trades no money.
+        SHADOW: decisions on record, and nothing is sent.
+        PILOT: orders within further limits.
+        LIVE: orders.
+    """
+
+    PAPER = "paper"
+    SHADOW = "shadow"
+    PILOT = "pilot"
+    LIVE = "live"
+
+    @property
+    def risks_money(self) -> bool:
+        """Whether its orders may trade money."""
+        return self in {Mode.PILOT, Mode.LIVE}
+
+
+def mode_entered(
+    tags: Tags,
+    *,
+    before: str,
+    sender: str,
+    target: str,
+    log: str = "",
+    signatures: Mapping[str, str],
+) -> Draft:
+    """From this record on the ledger's mode is the tags'; account and CompIDs belong to it."""
+    payload: dict[str, JSON] = {
+        **tags.document(),
+        "before": before,
+        "sender": sender,
+        "target": target,
+    }
+    if signatures:
+        payload |= {"log_id": log, "signatures": dict(signatures)}
+    return Draft(
+        stream="control",
+        kind=Kind.MODE_ENTERED,
+        payload=payload,
+        actor="gateway",
+        idem_key=f"mode:{tags.run_id}",
+    )
+
+
+class ModeEntered(Contents, frozen=True, kw_only=True):
+    account: str
+    mode: str
+    before: str
+    sender: str
+    target: str
+
+
+def digests_registered(
+    digests: Mapping[str, str], actor: str, reason: str, *, number: int
+) -> Draft:
+    """What may run, by SHA-256 (hex); `number` tells two registrations of the same apart."""
+    return Draft(
+        stream="control",
+        kind=Kind.DIGESTS_REGISTERED,
+        payload={"digests": dict(digests), "actor_name": actor, "reason": reason},
+        actor=f"person:{actor}",
+        idem_key=f"registered:{digest_of(dict(digests))[:32]}:{number}",
+    )
+
+
+class DigestsRegistered(Contents, frozen=True, kw_only=True):
+    digests: dict[str, str]

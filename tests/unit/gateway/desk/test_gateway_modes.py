@@ -1,0 +1,171 @@
+"""Modes: what each needs, whose account and session it is, and whose a state folder is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.desk.persons.modes import (
+    SESSIONS_MIN,
+    ModeWanted,
+    mode_statement,
+    needs,
+    refuse_mode,
+    signatures_needed,
+)
+from gateway.errors import ModeRefusedError, SettingsError
+from gateway.installation.keys.mode_mark import keep_signature, refuse_other_mode, signed_mode
+from gateway.walk.journal.control.modes import Mode, mode_entered
+from gateway.walk.ports import Tags
+from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
+from tests.doubles.memory_desk import memory_desk
+
+KEYS = {role: Ed25519PrivateKey.generate() for role in ("risk", "compliance")}
+PUBLIC = {role: key.public_key().public_bytes_raw() for role, key in KEYS.items()}
+LOG = "desk.test#00"
+
+
+def wanted(mode: Mode, **changes: str) -> ModeWanted:
+    given = {"account": "desk", "sender": "US", "target": "THEM"} | changes
+    return ModeWanted(mode=mode, **given)
+
+
+def signed(history: ModeHistory, mode: Mode, *roles: str) -> dict[str, str]:
+    text = mode_statement(LOG, history, mode)
+    return {role: KEYS[role].sign(text).hex() for role in roles}
+
+
+def begin(history: ModeHistory, asked: ModeWanted, *roles: str) -> dict[str, str]:
+    signatures = signed(history, asked.mode, *roles)
+    return refuse_mode(asked, history, log=LOG, signatures=signatures, keys=PUBLIC)
+
+
+@pytest.mark.parametrize("mode", [Mode.PAPER, Mode.SHADOW])
+def test_a_new_ledger_begins_on_paper_or_in_shadow_without_a_signature(mode: Mode) -> None:
+    assert begin(ModeHistory(), wanted(mode)) == {}
+
+
+@pytest.mark.parametrize("mode", [Mode.PILOT, Mode.LIVE])
+def test_pilot_and_live_are_refused_and_everything_missing_is_named(mode: Mode) -> None:
+    with pytest.raises(ModeRefusedError) as refused:
+        begin(ModeHistory(), wanted(mode))
+    for word in ("2 officers", "doctor", "sessions", "countersign register", "promotion record"):
+        assert word in str(refused.value)
+
+
+def test_pilot_is_refused_for_its_promotion_alone_when_all_else_is_there() -> None:
+    history = ModeHistory(mode="paper", reconciled=SESSIONS_MIN, registered=True)
+    missing = [n.what for n in needs(history, Mode.PILOT, 2, doctor=0) if not n.met]
+    assert missing == ["a promotion record: this version has no promotion gate yet"]
+    for doctor in (None, 1):
+        assert sum(not n.met for n in needs(history, Mode.PILOT, 2, doctor=doctor)) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "mode", "count"),
+    [
+        ("paper", Mode.PAPER, 0),
+        ("paper", Mode.SHADOW, 1),
+        ("shadow", Mode.PAPER, 1),
+        ("live", Mode.PILOT, 1),
+        ("live", Mode.PAPER, 1),
+        ("paper", Mode.PILOT, 2),
+        ("shadow", Mode.LIVE, 2),
+        ("pilot", Mode.LIVE, 2),
+        ("", Mode.LIVE, 2),
+    ],
+)
+def test_raising_needs_two_and_lowering_one(before: str, mode: Mode, count: int) -> None:
+    assert signatures_needed(ModeHistory(mode=before), mode) == count
+
+
+def test_a_change_between_paper_and_shadow_needs_one_signature_of_this_change() -> None:
+    history = ModeHistory(mode="paper", changed_seq=4, accounts={"desk": "paper"})
+    asked = wanted(Mode.SHADOW, account="desk-shadow")
+    with pytest.raises(ModeRefusedError, match="1 officers' signatures, found 0"):
+        begin(history, asked)
+    signatures = signed(history, Mode.SHADOW, "risk")
+    assert begin(history, asked, "risk") == signatures
+    later = ModeHistory(mode="paper", changed_seq=9)
+    with pytest.raises(ModeRefusedError, match="found 0"):
+        refuse_mode(asked, later, log=LOG, signatures=signatures, keys=PUBLIC)
+
+
+def test_an_account_and_a_session_belong_to_one_mode() -> None:
+    history = ModeHistory(
+        mode="shadow", accounts={"desk": "paper"}, sessions={("US", "THEM"): "paper"}
+    )
+    with pytest.raises(ModeRefusedError, match="account desk has paper records"):
+        begin(history, wanted(Mode.SHADOW))
+    with pytest.raises(ModeRefusedError, match="US -> THEM belongs to mode paper"):
+        begin(history, wanted(Mode.SHADOW, account="desk-shadow"))
+    assert begin(history, wanted(Mode.SHADOW, account="other", sender="US2")) == {}
+
+
+def test_the_records_tell_the_mode_its_bindings_and_the_reconciled_sessions(
+    tmp_path: Path,
+) -> None:
+    desk = memory_desk(tmp_path)
+    (dev,) = desk.log.of_kind(Kind.RUN_STARTED)
+    assert mode_history([dev]).mode == "", "a development run binds nothing"
+    tags = Tags(account="desk", run_id="r1", mode="shadow", dev=False)
+    draft = mode_entered(tags, before="paper", sender="A", target="B", log=LOG, signatures={})
+    (entered,) = desk.log.append(draft)
+    served = run_of(desk.log, dev.body, "desk", "r1", "shadow")
+    history = mode_history(desk.log.records(stream="control", kinds=MODE_KINDS))
+    assert (history.mode, history.reconciled) == ("shadow", 1)
+    assert history.changed_seq == entered.seq < served.seq
+    assert history.accounts == {"desk": "shadow"}
+    assert history.sessions == {("A", "B"): "shadow"}
+    run_of(desk.log, dev.body, "desk", "r2", "shadow")
+    assert mode_history(desk.log.records(kinds=MODE_KINDS)).reconciled == 2
+
+
+def run_of(log: Any, body: dict[str, Any], account: str, run: str, mode: str) -> Any:  # noqa: ANN401
+    payload = body | {"account": account, "run_id": run, "mode": mode, "dev": False}
+    draft = Draft(
+        stream="control",
+        kind=Kind.RUN_STARTED,
+        payload=payload,
+        actor="gateway",
+        idem_key=f"run_started:{run}",
+    )
+    (record,) = log.append(draft)
+    return record
+
+
+def test_a_state_folder_of_another_mode_or_session_is_refused(tmp_path: Path) -> None:
+    asked = ("paper", "US", "THEM")
+    for _ in range(2):
+        refuse_other_mode(tmp_path, *asked)
+    for other in (
+        ("shadow", "US", "THEM"),
+        ("paper", "US2", "THEM"),
+        ("paper", "US", "OTHERS"),
+    ):
+        with pytest.raises(SettingsError, match="each mode has its own folder"):
+            refuse_other_mode(tmp_path, *other)
+
+
+def test_a_store_of_before_there_were_modes_is_a_paper_store(tmp_path: Path) -> None:
+    (tmp_path / "fix").mkdir()
+    (tmp_path / "fix" / "journal").touch()
+    with pytest.raises(SettingsError, match="state folder of mode paper"):
+        refuse_other_mode(tmp_path, "shadow", "US", "THEM")
+    refuse_other_mode(tmp_path, "paper", "US", "THEM")
+
+
+def test_a_damaged_mark_is_no_mark_of_any_mode(tmp_path: Path) -> None:
+    (tmp_path / "mode.json").write_text("[")
+    with pytest.raises(SettingsError, match="damaged"):
+        refuse_other_mode(tmp_path, "paper", "US", "THEM")
+
+
+def test_officers_signatures_are_kept_one_by_one(tmp_path: Path) -> None:
+    assert signed_mode(tmp_path) == {}
+    keep_signature(tmp_path, "risk", "aa")
+    keep_signature(tmp_path, "compliance", "bb")
+    assert signed_mode(tmp_path) == {"risk": "aa", "compliance": "bb"}
