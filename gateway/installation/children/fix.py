@@ -166,10 +166,7 @@ class FixChild:
         return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
     def sweep(self) -> bool:
-        """Let the child cancel all orders in its journal; return whether it will.
-
-        The outcome comes as an event.
-        """
+        """Let the child cancel all orders; return whether it will. An event has the outcome."""
         return self._ask({"op": "sweep"}, self._config.answer_timeout_s)["result"] == "ok"
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:

@@ -33,8 +33,8 @@ def refuse_other_mode(root: Path, mode: str, sender: str, target: str) -> None:
         raise SettingsError(
             name="COUNTERSIGN_STATE",
             problem=f"{root} is the state folder of {named}, and this start asks for mode {mode},"
-            f" {sender} -> {target}: each mode has its own folder, account and CompIDs; name another"
-            " folder, or set these back",
+            f" {sender} -> {target}: each mode has its own folder, account and CompIDs; name"
+            " another folder, or set these back",
         )
     if not path.exists():
         with appearing(path, PRIVATE) as file:

@@ -107,7 +107,11 @@ def another_instrument(home: Path) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "mistyped setting": (
         lambda home: edit(home, "account =", "accuont ="),
-        *("settings", "line 20: there is no such setting; write account", "vi .*countersign.toml"),
+        *(
+            "settings",
+            "line \\d+: there is no such setting; write account",
+            "vi .*countersign.toml",
+        ),
     ),
     "missing setting": (
         lambda home: edit(home, "instruments =", "# instruments ="),
