@@ -38,10 +38,11 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
     """
     if plan.tags.dev:
         return ()
-    fix, mode = plan.settings.fix, Mode(plan.tags.mode)
+    broker, mode = plan.profile(plan.settings.fix.port or 1), Mode(plan.tags.mode)
+    sender, target = broker.sender_comp_id, broker.target_comp_id
     history = mode_history(reader.records(stream="control", kinds=MODE_KINDS))
     account = plan.tags.account
-    wanted = ModeWanted(mode=mode, account=account, sender=fix.sender, target=fix.target)
+    wanted = ModeWanted(mode=mode, account=account, sender=sender, target=target)
     log = log_id(reader, plan.origin) if reader.head().size else f"{plan.origin}#new"
     signatures = refuse_mode(
         wanted,
@@ -50,13 +51,13 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         signatures=signed_mode(plan.state.keys),
         keys=plan.keyring.public_keys(),
     )
-    if history.mode == mode and (fix.sender, fix.target) in history.sessions:
+    if history.mode == mode and (sender, target) in history.sessions:
         return ()
     draft = mode_entered(
         plan.tags,
         before=history.mode,
-        sender=fix.sender,
-        target=fix.target,
+        sender=sender,
+        target=target,
         log=log,
         signatures=signatures,
     )

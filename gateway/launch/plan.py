@@ -240,15 +240,15 @@ def serving_plan(settings: Settings) -> Plan:
     table = read_table(settings.instruments)
     state = StateFolder.of(settings)
     state.create()
-    fix = settings.fix
-    refuse_other_mode(state.root, settings.mode, fix.sender, fix.target)
+    broker = profile_of(settings.fix)
+    session = (broker.sender_comp_id, broker.target_comp_id)
+    refuse_other_mode(state.root, settings.mode, *session)
     refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
     read_secret(state.keys)  # fail now if there is none
     refuse_officers_keys(state)
     policy = served_policy(keyring, clock.wall_us())
-    broker = profile_of(settings.fix)
     _fitting(table, settings.instruments, policy.policy, broker)
     run_id = new_run_id()
     return Plan(
