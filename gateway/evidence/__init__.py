@@ -13,6 +13,5 @@ Not here: appending to the walk's streams, formats.
     bundle        `export`: one decision as a bundle that proves itself
     proof         `receipt` and `prove`: evidence in one small file
     receipts      `verify-receipt`: an answer against its signature and the ledger
-    assessment    `assess`: the yearly self-assessment, each sentence with its records
     publication/  the log for outsiders: checkpoint, tiles, mirror, witness policy
 """

@@ -61,9 +61,7 @@ class LedgerSettings(_Section):
         "out of the gateway's environment",
     )
     embedded: bool = Field(
-        default=False,
-        description="`serve` keeps its ledger in the embedded database of the state folder; then "
-        "no DSN",
+        default=False, description="`serve` uses the state folder's embedded database; then no DSN"
     )
     origin: str = Field(
         default="countersign.local/dev",
@@ -88,9 +86,7 @@ class LedgerSettings(_Section):
         default=5.0, gt=0, le=60, description="longest wait for one witness's answer, seconds"
     )
     witness_lost_after_s: float = Field(
-        default=15.0,
-        gt=0,
-        description="quorum lost: after a checkpoint went without it for this long, seconds",
+        default=15.0, gt=0, description="quorum lost: so long without one for a checkpoint, seconds"
     )
     tiles: Literal["auditor", "public"] = Field(
         default="auditor",
@@ -310,9 +306,7 @@ class Settings(BaseSettings):
     )
     mode: Literal["paper", "shadow", "pilot", "live"] = Field(
         default="paper",
-        description="paper, shadow (decide and record, send nothing), pilot or live; each has its"
-        " own state folder, account and CompIDs; pilot and live are refused until there is a"
-        " promotion gate",
+        description="paper, shadow (sends nothing), pilot, live; each with its own state folder",
     )
     account: str = Field(
         default="desk",

@@ -28,10 +28,8 @@ from gateway.desk.persons.kill import KillSwitch
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
-from gateway.installation.children.fix_life import FixChildConfig
-from gateway.installation.children.shadow import ShadowFix
 from gateway.installation.children.simulator import Simulator
-from gateway.launch.controls import enter_mode, make_controls
+from gateway.launch.controls import enter_mode, make_controls, make_session
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours
 from gateway.launch.parts import (
@@ -151,15 +149,7 @@ class _Starter:
         if simulator is not None:
             self._events.stranger = simulator.stranger
             self._say(f"broker     simulator on port {simulator.port}{' (adopted)' * adopted}")
-        fix = (FixChild if plan.sends else ShadowFix)(
-            FixChildConfig(
-                profile=profile,
-                folder=plan.state.root / "fix",
-                kill_word=plan.state.kill_word,
-                log_path=plan.state.logs / "fix.log",
-            ),
-            on_event=self._events.on_fix,
-        )
+        fix = make_session(plan, profile, self._events)
         kill_switch = make_kill_switch(plan, word, fix, ledger, reader)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
         self._desk_made = desk

@@ -3,13 +3,17 @@
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
+from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.modes import ModeWanted, refuse_mode
 from gateway.desk.persons.statements import log_id
 from gateway.installation.children.fix import FixChild
+from gateway.installation.children.fix_life import FixChildConfig
+from gateway.installation.children.shadow import ShadowFix
 from gateway.installation.keys.mode_mark import signed_mode
+from gateway.launch.events import Events
 from gateway.launch.plan import Plan
 from gateway.walk.journal.control.modes import Mode, mode_entered
 from gateway.walk.projections.kill_times import newest_drill
@@ -28,6 +32,17 @@ def make_controls(
     drilled = newest_drill(reader)
     drills = Drills(word=word, child=fix, ledger=ledger, live=live, newest=drilled)
     return CancelAll(ledger, fix.sweep, live), drills
+
+
+def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
+    """Return the supervisor of the FIX session, which in shadow mode starts no process."""
+    config = FixChildConfig(
+        profile=profile,
+        folder=plan.state.root / "fix",
+        kill_word=plan.state.kill_word,
+        log_path=plan.state.logs / "fix.log",
+    )
+    return (FixChild if plan.sends else ShadowFix)(config, on_event=events.on_fix)
 
 
 def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:

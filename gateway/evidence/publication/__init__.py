@@ -5,5 +5,6 @@ Not here: the witness server.
     mirror_check  which files of a mirror are not what was signed
     mirror        the log as static files (`countersign tiles DIR`)
     policy        the installation's witness policy
+    assessment    `assess`: the yearly self-assessment, each sentence with its records
     published     checkpoint, tiles and bundles as outsiders read them
 """

@@ -48,7 +48,7 @@ def assess(
 
     Example: countersign assess --year 2026 > assessment.md
     """
-    from gateway.evidence.assessment import assess_year
+    from gateway.evidence.publication.assessment import assess_year
 
     with place_of(state) as place:
         typer.echo(assess_year(place.reader, place.settings.ledger.origin, year), nl=False)

@@ -7,7 +7,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway.errors import RequestError, StateInUseError
-from gateway.evidence.assessment import assess_year
+from gateway.evidence.publication.assessment import assess_year
 from gateway.installation.keys.mode_mark import signed_mode
 from gateway.installation.keys.officers import make_officer_key
 from gateway.installation.keys.roles import SigningRole

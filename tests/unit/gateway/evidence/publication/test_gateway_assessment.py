@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from audit.records.kinds import Kind
-from gateway.evidence.assessment import TOPICS, assessment
+from gateway.evidence.publication.assessment import TOPICS, assessment
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
 EVER = 1 << 62
