@@ -51,6 +51,8 @@ PAGES = (
     "/orders",
     "/orders?state=all",
     "/session",
+    "/feeds",
+    "/statement",
     "/positions?account=agent",
     "/ledger",
     "/records/0",
