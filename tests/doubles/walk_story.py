@@ -15,6 +15,7 @@ from audit.records.record import Record
 
 _NAME = re.compile(r"\b[0-9a-f]{64}\b|\b[A-Z2-7]{20}\b")
 _TIME = re.compile(r"\b20\d{6}-\d\d:\d\d:\d\d(\.\d+)?")
+_DAY = re.compile(r"\b20(?:19|[2-9]\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
 _SUM = re.compile(r"\x0110=\d{3}\x01|\x019=\d+\x01")
 _LEFT_OUT = frozenset(
     {"policy", "signatures", "heads", "versions", "git", "press_id", "raw_digest"}
@@ -70,7 +71,7 @@ class Story:
                 return value
 
     def _text(self, place: str, text: str) -> str:
-        text = _SUM.sub("\x01", _TIME.sub("time", text))
+        text = _DAY.sub("today", _SUM.sub("\x01", _TIME.sub("time", text)))
         text = _NAME.sub(lambda found: self._name(place, found.group()), text)
         return re.sub(r"\d{13,}", "n", text)
 
