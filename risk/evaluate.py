@@ -13,9 +13,9 @@ from typing import Final
 
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
-from risk.rules.catalogue import RULES
+from risk.rules.catalogue import rules_of
+from risk.rules.control.stops import stop_results
 from risk.rules.rule import Rule, RuleCase, run
-from risk.rules.stops import stop_results
 from risk.state.state import RiskState, state_digest
 from risk.verdict import (
     Action,
@@ -35,11 +35,12 @@ UNREADABLE: Final = "0" * 64
 
 
 def evaluate(
-    policy: Policy, state: RiskState, intent: Intent, *, rules: tuple[Rule, ...] = RULES
+    policy: Policy, state: RiskState, intent: Intent, *, rules: tuple[Rule, ...] | None = None
 ) -> Verdict:
     """Return the verdict on an intent; never raises, whatever its arguments.
 
-    `policy` is the one verified in `state.policy_status`. Only tests pass `rules`.
+    `policy` is the one verified in `state.policy_status`; its format says which rules judge. Only
+    tests pass `rules`.
     """
     policy_sealed = _sealed(lambda: policy_digest(policy))
     case = RuleCase(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
@@ -50,7 +51,8 @@ def evaluate(
         _readable("intent_readable", intent_sealed, Reason.INTENT_MALFORMED),
         _readable("state_readable", state_sealed, Reason.STATE_MALFORMED),
     )
-    judged = tuple(result for rule in rules for result in run(rule, case))
+    judging = rules_of(policy) if rules is None else rules
+    judged = tuple(result for rule in judging for result in run(rule, case))
     return make_verdict(
         results=readable + _book_agrees(state) + stop_results(case) + judged,
         policy_digest=policy_sealed,

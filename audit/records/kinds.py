@@ -133,7 +133,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         RUN + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? "
         "book_digest? target_exposure_bp? result? fill? market_now_us? quote? state? "
-        "policy_status? judged_book_digest?",
+        "policy_status? judged_book_digest? inputs?",
         "placebo_judged",
     ),
     _spec(
@@ -142,7 +142,7 @@ _TABLE: tuple[KindSpec, ...] = (
         RUN + "decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us "
         "send_before_us reservation state? state_digest? sizing? reason? attempt? "
         "egress_epoch? instrument? action? result? intent_digest? policy_status? quote? "
-        "narrative_as_of_us? renewal? approval? book? history?",
+        "narrative_as_of_us? renewal? approval? book? history? inputs?",
         "verdict:<basis_seq>",
         section=True,
     ),

@@ -253,6 +253,7 @@ class _Starter:
             kill=word.read,
             wall_us=clock.wall_us,
             send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
+            gathering=plan.gathering,
         )
         for fold in (section.differences, section.stops):
             ledger.subscribe(fold.follow)

@@ -44,9 +44,11 @@ from gateway.walk.journal.run import (
     run_started,
 )
 from gateway.walk.ports import Tags
+from gateway.walk.projections.gathering import Gathering
 from inference.weights.registry import load_pair
 from risk.policy.policy import Policy
 from risk.policy.signing import SignedPolicy
+from risk.state.inputs.reference import Listed
 from risk.state.instrument import Instrument
 
 EQUITY_MINOR: Final = 100_000_000
@@ -94,6 +96,27 @@ class Plan:
     def instruments(self) -> dict[str, Instrument]:
         """The instruments of the table by symbol."""
         return self.table.instruments
+
+    @property
+    def gathering(self) -> Gathering:
+        """What a verdict's inputs are gathered from."""
+        rows = (
+            Listed(
+                symbol=one.instrument.symbol,
+                sector=one.sector or "",
+                region=one.region or "",
+                issuer=one.issuer or "",
+                adv_lots=one.adv_lots,
+                margin_bp=one.margin_bp,
+                borrow_bp=one.borrow_bp,
+            )
+            for one in self.table.listings
+        )
+        return Gathering(
+            listed={row.symbol: row for row in rows},
+            table_digest=self.table.digest,
+            listed_at_us=self.first_as_of_us,
+        )
 
     @property
     def sends(self) -> bool:

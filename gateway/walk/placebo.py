@@ -70,6 +70,7 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
             "state": document_of(state.kill),
             "policy_status": document_of(state.policy_status),
             "judged_book_digest": book_digest(state.book),
+            **({} if state.inputs is None else {"inputs": document_of(state.inputs)}),
         }
         if result == "approved":
             buys = intent.side is Side.BUY

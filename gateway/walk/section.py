@@ -26,6 +26,7 @@ from gateway.walk.journal.verdict import VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.gathering import Gathering
 from gateway.walk.projections.stops import Stops
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve
@@ -91,6 +92,7 @@ class Section:
         wall_us: Callable[[], int],
         send_within_us: int,
         monotonic_us: Callable[[], int] = clock.monotonic_us,
+        gathering: Gathering | None = None,
     ) -> None:
         """Start with no account open."""
         self.deadlines = Deadlines(monotonic_us)
@@ -104,6 +106,7 @@ class Section:
         self._kill = kill
         self._wall_us = wall_us
         self._send_within_us = send_within_us
+        self._gathering = gathering
         self._lock = threading.RLock()
         self._folds: dict[str, _BasisFold] = {}
         self._deposits: dict[str, int] = {}
@@ -287,6 +290,8 @@ class Section:
     ) -> RiskState:
         word_epoch, killed = self._kill()
         now_us = tick.instant.now_us()
+        gathering = None if self.policy.families is None else self._gathering
+        symbol = case.instrument.symbol
         return RiskState(
             now_us=now_us,
             book=fold.book,
@@ -299,6 +304,7 @@ class Section:
             recent=relevant_history(fold.history, intent, now_us),
             policy_status=self.status(),
             renewal=renewal,
+            inputs=None if gathering is None else gathering.inputs(symbol, fold.book),
         )
 
     def _advance(self, fold: _BasisFold) -> _BasisFold:

@@ -2,8 +2,10 @@
 
 Not here: rules.
 
-    policy   limits and parameters, parsed strictly
-    text     the same as TOML with comments, for people
-    changes  what differs between two policies: what loosens, what tightens
-    signing  signatures over a policy
+    stated    a number with its unit and its reasons
+    families  numbers of the rules that came with format 2
+    policy    limits and parameters, parsed strictly
+    text      the same as TOML with comments, for people
+    changes   what differs between two policies: what loosens, what tightens
+    signing   signatures over a policy
 """

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Final, cast
 
 from risk.canonical import JSON
+from risk.policy.families.families import loosening
+from risk.policy.families.looser import Looser
 from risk.policy.policy import Policy, policy_document
 
 HIGHER_LOOSENS: Final = frozenset(
@@ -19,12 +21,14 @@ HIGHER_LOOSENS: Final = frozenset(
         *("drawdown_max", "warn_at", "message_rate", "message_burst", "human_notional", "ttl"),
         *("price_band", "size_band", "exposure_band", "target_vol", "risk_share"),
         *("exposure_max", "limit_allowance", "expires_us"),
+        *loosening(Looser.HIGHER),
     }
 )
 LOWER_LOOSENS: Final = frozenset(
     {
         *("directional_p_up_min", "paths_min", "cooling_days", "message_reserve"),
         *("duplicate_window", "no_trade_band", "signatures_min", "not_before_us", "armed"),
+        *loosening(Looser.LOWER),
     }
 )
 NEITHER: Final = frozenset({"steps_per_year"})

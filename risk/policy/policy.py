@@ -13,90 +13,43 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from risk.canonical import JSON, JSON_SAFE, canonical_bytes, digest
 from risk.errors import DocumentError, PolicyError
+from risk.policy.families.families import Families
+from risk.policy.stated import (
+    BasisPoints,
+    Count,
+    Digest,
+    LogReturn,
+    Lots,
+    Micros,
+    Minor,
+    Name,
+    Percent,
+    PerSecond,
+    PolicyModel,
+    Ticks,
+    Whole,
+)
 from risk.verdict import RuleId
 
 ALWAYS_ARMED: Final = frozenset({RuleId.R00, RuleId.R01})
+FORMAT_1: Final = "countersign.policy/1"
+FORMAT_2: Final = "countersign.policy/2"
 MAX_POLICY_BYTES: Final = 65_535
-
-Text = Annotated[str, Field(min_length=1, max_length=600)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Whole = Annotated[int, Field(ge=0, le=JSON_SAFE)]
-
-
-class _PolicyModel(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+RULES_OF_1: Final = frozenset(
+    {
+        *(RuleId.R00, RuleId.R01, RuleId.R03, RuleId.R04, RuleId.R05, RuleId.R06, RuleId.R07),
+        *(RuleId.R08, RuleId.R09, RuleId.R11, RuleId.R12, RuleId.R13, RuleId.R16, RuleId.R24),
+        *(RuleId.R25, RuleId.R26, RuleId.R31),
+    }
+)
+"""The rules of a policy of format 1, so that its verdicts replay as they were given."""
 
 
-class Stated(_PolicyModel):
-    """A number with the reasons for it."""
-
-    value: Whole
-    owner: Text
-    rationale: Text
-    review_by: Day
-
-
-class Lots(Stated):
-    """A quantity in lots."""
-
-    unit: Literal["lots"]
-
-
-class Minor(Stated):
-    """Money in minor units of the policy's currency."""
-
-    unit: Literal["minor"]
-
-
-class BasisPoints(Stated):
-    """A ratio in 1/10,000."""
-
-    unit: Literal["bp"]
-
-
-class Percent(Stated):
-    """A ratio in 1/100."""
-
-    unit: Literal["pct"]
-
-
-class Micros(Stated):
-    """A duration in microseconds."""
-
-    unit: Literal["us"]
-
-
-class Count(Stated):
-    """A plain count."""
-
-    unit: Literal["count"]
-
-
-class Ticks(Stated):
-    """A price distance in ticks."""
-
-    unit: Literal["ticks"]
-
-
-class PerSecond(Stated):
-    """A rate per second."""
-
-    unit: Literal["per_s"]
-
-
-class LogReturn(Stated):
-    """A log return in 1e-8."""
-
-    unit: Literal["log_return_1e8"]
-
-
-class Arming(_PolicyModel):
+class Arming(PolicyModel):
     """Whether a rule is armed for a class, and the reason if it is not."""
 
     rule: RuleId
@@ -112,7 +65,7 @@ class Arming(_PolicyModel):
         return self
 
 
-class ClassPolicy(_PolicyModel):
+class ClassPolicy(PolicyModel):
     """Numbers of one asset class.
 
     Attributes:
@@ -134,9 +87,9 @@ class ClassPolicy(_PolicyModel):
     interval_width_max: LogReturn
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if sorted(entry.rule for entry in self.arming) != sorted(RuleId):
-            raise ValueError("`arming` must name every rule exactly once")
+    def _once_each(self) -> Self:
+        if len({entry.rule for entry in self.arming}) != len(self.arming):
+            raise ValueError("`arming` names a rule twice")
         return self
 
     def arming_of(self, rule: RuleId) -> Arming:
@@ -144,7 +97,7 @@ class ClassPolicy(_PolicyModel):
         return next(entry for entry in self.arming if entry.rule == rule)
 
 
-class InstrumentPolicy(_PolicyModel):
+class InstrumentPolicy(PolicyModel):
     """Numbers of one instrument; a `short_max` of 0 forbids selling short."""
 
     symbol: Name
@@ -154,7 +107,7 @@ class InstrumentPolicy(_PolicyModel):
     short_max: Lots
 
 
-class AccountPolicy(_PolicyModel):
+class AccountPolicy(PolicyModel):
     """Numbers of an account.
 
     Attributes:
@@ -177,7 +130,7 @@ class AccountPolicy(_PolicyModel):
     duplicate_window: Micros
 
 
-class ApprovalPolicy(_PolicyModel):
+class ApprovalPolicy(PolicyModel):
     """When a person must approve, and how far a renewed order may differ."""
 
     human_notional: Minor
@@ -187,7 +140,7 @@ class ApprovalPolicy(_PolicyModel):
     exposure_band: BasisPoints
 
 
-class SizingPolicy(_PolicyModel):
+class SizingPolicy(PolicyModel):
     """Numbers of the volatility-target overlay.
 
     Attributes:
@@ -208,7 +161,7 @@ class SizingPolicy(_PolicyModel):
     steps_per_year: Count
 
 
-class Policy(_PolicyModel):
+class Policy(PolicyModel):
     """What rules and sizing read besides the state.
 
     Attributes:
@@ -217,9 +170,10 @@ class Policy(_PolicyModel):
         author: Who wrote it; may not sign it.
         not_before_us: Wall-clock start of validity.
         expires_us: Wall-clock end; from then on everything is refused.
+        families: Numbers of the rules that came with format 2; absent in format 1.
     """
 
-    format: Literal["countersign.policy/1"]
+    format: Literal["countersign.policy/1", "countersign.policy/2"]
     name: Name
     version: Annotated[int, Field(ge=1, le=JSON_SAFE)]
     parent: Digest | Literal[""]
@@ -233,9 +187,20 @@ class Policy(_PolicyModel):
     account: AccountPolicy
     approval: ApprovalPolicy
     sizing: SizingPolicy
+    families: Families | None = None
+
+    @property
+    def rules(self) -> frozenset[RuleId]:
+        """The rules that the format names; each class arms or disarms each of them."""
+        return RULES_OF_1 if self.format == FORMAT_1 else frozenset(RuleId)
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
+        if (self.families is None) != (self.format == FORMAT_1):
+            raise ValueError("`families` belongs to format 2, and every policy of format 2 has it")
+        for section in self.classes:
+            if sorted(entry.rule for entry in section.arming) != sorted(self.rules):
+                raise ValueError("`arming` must name every rule exactly once")
         known = _unique(entry.asset_class for entry in self.classes)
         _unique(entry.symbol for entry in self.instruments)
         if not known.issuperset(entry.asset_class for entry in self.instruments):
@@ -316,7 +281,7 @@ def policy_from_document(document: object) -> Policy:
 
 def policy_document(policy: Policy) -> dict[str, JSON]:
     """Return a policy as a document."""
-    document: dict[str, JSON] = policy.model_dump(mode="json")
+    document: dict[str, JSON] = policy.model_dump(mode="json", exclude_none=True)
     return document
 
 

@@ -14,7 +14,8 @@ from typing import Final
 from pydantic import BaseModel, ValidationError
 
 from risk.errors import PolicyError
-from risk.policy.policy import ClassPolicy, Policy, Stated, parse_policy
+from risk.policy.policy import ClassPolicy, Policy, parse_policy
+from risk.policy.stated import Stated
 
 Place = tuple[str | int, ...]
 
@@ -87,6 +88,9 @@ def _policy_lines(policy: Policy) -> Iterator[str]:
         part = getattr(policy, name)
         yield from ("", f"# {_title(part)}")
         yield from _number_lines(part, name)
+    for name, family in () if policy.families is None else policy.families.parts():
+        yield from ("", f"# {_title(family)}")
+        yield from _number_lines(family, f"families.{name}")
 
 
 def _class_lines(section: ClassPolicy) -> Iterator[str]:

@@ -1,14 +1,16 @@
-"""All rules, in the order in which they run and print."""
+"""All rules, in the order in which they run and print, and which of them a policy names."""
 
 from typing import Final
 
-from risk.rules.admission import R00, R01
+from risk.policy.policy import RULES_OF_1, Policy
 from risk.rules.ai import R26
+from risk.rules.control.admission import R00, R01
+from risk.rules.control.oversight import R31
 from risk.rules.freshness import R24, R25
 from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
-from risk.rules.oversight import R31
-from risk.rules.rates import R13, R16
+from risk.rules.market.liquidity import R15
+from risk.rules.messages.rates import R13, R16
 from risk.rules.rule import Rule
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -24,9 +26,17 @@ RULES: Final[tuple[Rule, ...]] = (
     R11,
     R12,
     R13,
+    R15,
     R16,
     R24,
     R25,
     R26,
     R31,
 )
+
+_OF_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
+
+
+def rules_of(policy: object) -> tuple[Rule, ...]:
+    """Return the rules that judge under a policy; all of them if it is no policy of format 1."""
+    return _OF_1 if type(policy) is Policy and policy.families is None else RULES

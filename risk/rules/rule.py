@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 from risk.canonical import RANGE
 from risk.intent import Intent
+from risk.policy.families.families import Families
 from risk.policy.policy import ALWAYS_ARMED, Arming, ClassPolicy, InstrumentPolicy, Policy
+from risk.state.inputs.inputs import Inputs
 from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
 
@@ -52,6 +54,20 @@ class RuleCase:
         if section is None:
             raise RuleRefusal(Reason.UNKNOWN_CLASS)
         return section
+
+    @property
+    def families(self) -> Families:
+        """The policy's numbers of the rules of format 2, or a refusal."""
+        if self.policy.families is None:
+            raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
+        return self.policy.families
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the gateway gathered for the rules of format 2, or a refusal."""
+        if self.state.inputs is None:
+            raise RuleRefusal(Reason.INPUT_MISSING)
+        return self.state.inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,5 +7,6 @@ Not here: limits.
     book        positions, reservations and losses, folded from events
     adjustments the opening, splits, cash, trades by phone
     busts       the book's fold with busts and corrections
+    inputs      what the rules of format 2 read besides
     state       everything that rules read besides policy and intent
 """

@@ -14,6 +14,7 @@ from risk.documents import document_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book
+from risk.state.inputs.inputs import Inputs
 from risk.state.instrument import Instrument
 
 HISTORY_US: Final = 60_000_000
@@ -81,6 +82,7 @@ class RiskState:
         book_differs: True while the instrument's book differs from the broker's reports and no
             person has resolved it.
         stops: The stops in force, each once, in the order of `Stop`.
+        inputs: What rules of format 2 read besides; None under a policy of format 1.
     """
 
     now_us: int
@@ -96,6 +98,7 @@ class RiskState:
     book_differs: bool = False
     narrative_absent: bool = False
     stops: tuple[Stop, ...] = ()
+    inputs: Inputs | None = None
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
@@ -130,8 +133,8 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         DocumentError: A field holds a value outside the profile.
     """
     document = document_of(state)
-    for name in ("book_differs", "narrative_absent", "stops"):
-        # left out when false or empty, so that states older than this field keep their digest
+    for name in ("book_differs", "narrative_absent", "stops", "inputs"):
+        # left out when false, empty or absent, so that older states keep their digest
         if not getattr(state, name):
             del document[name]
     return document

@@ -195,5 +195,6 @@ def found(verdict: Verdict, rule: str, check: str) -> RuleResult:
 def state_from_document(document: object) -> RiskState:
     """Return the state that a document holds; states older than a field lack it."""
     if type(document) is dict:
-        document = {"book_differs": False, "narrative_absent": False, "stops": []} | document
+        older = {"book_differs": False, "narrative_absent": False, "stops": [], "inputs": None}
+        document = older | document
     return value_of(RiskState, document)

@@ -34,6 +34,7 @@ from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.decision import RECORD_RULES
 from gateway.walk.journal.run import order_profile
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
+from gateway.walk.projections.gathering import Gathering
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
@@ -44,6 +45,7 @@ from inference.speculation.rounds import QTable
 from risk.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.inputs.reference import Listed
 from risk.state.instrument import Instrument
 from tests.doubles.answering_broker import AnswersAtOnce
 from tests.doubles.row_engine import RowEngine
@@ -253,6 +255,11 @@ def _section(
         wall_us=wall,
         send_within_us=send_within_us,
         monotonic_us=monotonic,
+        gathering=Gathering(
+            listed={name: Listed(symbol=name, adv_lots=1_000_000) for name in INSTRUMENTS},
+            table_digest="0" * 64,
+            listed_at_us=_playback().first_as_of_us(),
+        ),
     )
     for account in (RUN, f"{RUN}.agent"):
         section.open_account(account, EQUITY_MINOR)

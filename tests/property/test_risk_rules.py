@@ -11,8 +11,8 @@ from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side
 from risk.policy.policy import policy_document, policy_from_document
-from risk.rules.catalogue import RULES
-from risk.rules.rates import used_micro
+from risk.rules.catalogue import rules_of
+from risk.rules.messages.rates import used_micro
 from risk.state.state import RiskState, seen, state_document
 from risk.verdict import Action, Bound, Outcome, verdict_from_document
 from tests.doubles.risk_cases import (
@@ -82,7 +82,7 @@ def states(draw: st.DrawFn) -> RiskState:
     return state_with(book=book, quote=quote, recent=recent)
 
 
-@given(states(), intents(), st.permutations(RULES))
+@given(states(), intents(), st.permutations(rules_of(PLAYBACK)))
 def test_the_order_of_rules_cannot_matter(
     state: RiskState, intent: Intent, shuffled: list[Any]
 ) -> None:

@@ -9,7 +9,8 @@ Rules:
 - A stop ends when the person who pressed it resumes, or one officer signs its statement, which
   names each stop by 128 random bits.
 
-Not here: what a stop refuses (`risk.rules.stops`), the kill (`kill`), who may call (`surfaces`).
+Not here: what a stop refuses (`risk.rules.control.stops`), the kill (`kill`), who may call
+(`surfaces`).
 """
 
 import secrets

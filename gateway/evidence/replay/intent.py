@@ -32,6 +32,7 @@ from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
+from risk.state.inputs.inputs import Inputs
 from risk.state.state import Quote, RiskState, SeenIntent, Stop, relevant_history, seen
 from risk.verdict import Verdict
 
@@ -85,6 +86,7 @@ class RecordedShadow:
             recent=(),
             policy_status=value_of(PolicyStatus, self._basis.policy_status),
             renewal=False,
+            inputs=None if self._basis.inputs is None else value_of(Inputs, self._basis.inputs),
         )
         return evaluate(self._policy, state, intent), state
 
@@ -167,6 +169,7 @@ def verdict_given(past: Past, record: Record) -> str:
         renewal=case.attempt > 0,
         book_differs=_differs(past, basis, case.instrument.symbol),
         stops=_stops(past, basis),
+        inputs=given.inputs,
     )
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None

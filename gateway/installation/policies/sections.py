@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from risk.policy.policy import ClassPolicy, InstrumentPolicy, Policy, Stated
+from risk.policy.policy import ClassPolicy, InstrumentPolicy, Policy
+from risk.policy.stated import Stated
 
 _LOTS: Final = ("order_qty_max", "position_max", "short_max")
 

@@ -187,6 +187,7 @@ class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
     judged_book_digest: str | None
     state: KillState | None
     policy_status: dict[str, Any] | None
+    inputs: dict[str, Any] | None = None
 
 
 def decision_sealed(

@@ -18,6 +18,7 @@ from risk.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
+from risk.state.inputs.inputs import Inputs
 from risk.state.state import KillState, RiskState
 from risk.verdict import Verdict, verdict_from_document
 
@@ -61,6 +62,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
                 **({"narrative_absent": True} if state.narrative_absent else {}),
                 **({"stops": [one.value for one in state.stops]} if state.stops else {}),
             },
+            **({} if state.inputs is None else {"inputs": document_of(state.inputs)}),
             "quote": None if state.quote is None else document_of(state.quote),
             "narrative_as_of_us": state.narrative_as_of_us,
             "renewal": state.renewal,
@@ -122,11 +124,18 @@ class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
 
     basis_seq: int
     policy_status_document: dict[str, Any] = field(name="policy_status")
+    inputs_document: dict[str, Any] | None = field(name="inputs", default=None)
 
     @property
     def state(self) -> KillState:
         """What the kill latch had shown."""
         return convert(self.state_document, KillState)
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """What the gateway had gathered for the rules of format 2."""
+        read = self.inputs_document
+        return None if read is None else value_of(Inputs, read)
 
     @property
     def policy_status(self) -> PolicyStatus:

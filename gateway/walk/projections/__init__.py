@@ -9,6 +9,8 @@ Not here: effects, waiting, presentation.
     differences  open differences between book and broker
     modes        the ledger's mode, and what belongs to which mode
     stops        stops in force apart from the kill
-    sequence     sequence numbers of a FIX session, by the ledger
+    gathering    what the rules of format 2 read besides book, quote and forecast
+    sequence     gathering    what the rules of format 2 read besides book, quote and forecast
+    sequence numbers of a FIX session, by the ledger
     kill_times   times of the newest kill, microseconds since its press
 """

@@ -4,7 +4,8 @@ Each press is a stop of its own, and a stop is in force while one of its presses
 While one is being recorded it already holds back what is handed to the broker, but no verdict,
 because a replay must find what a verdict rested on.
 
-Not here: who may stop and resume (`desk.persons.stops`), what a stop refuses (`risk.rules.stops`).
+Not here: who may stop and resume (`desk.persons.stops`), what a stop refuses
+(`risk.rules.control.stops`).
 """
 
 import threading

@@ -14,7 +14,6 @@ from risk.errors import PolicyError
 from risk.evaluate import evaluate
 from risk.policy.policy import (
     Policy,
-    Stated,
     check_succession,
     parse_policy,
     policy_digest,
@@ -29,6 +28,7 @@ from risk.policy.signing import (
     signed_policy_from_document,
     verify_signatures,
 )
+from risk.policy.stated import Stated
 from risk.verdict import Action
 from tests.doubles.risk_cases import INTENT, PLAYBACK, PLAYBACK_BYTES, policy_with, state_with
 

@@ -15,7 +15,8 @@ from risk.policy.changes import (
     PolicyChange,
     policy_changes,
 )
-from risk.policy.policy import Policy, Stated, policy_digest, policy_document, policy_from_document
+from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
+from risk.policy.stated import Stated
 from risk.policy.text import parse_policy_text, policy_text
 from tests.doubles.risk_cases import PLAYBACK
 

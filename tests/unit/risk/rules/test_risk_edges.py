@@ -8,7 +8,7 @@ import pytest
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy
-from risk.rules.rates import MICRO, used_micro
+from risk.rules.messages.rates import MICRO, used_micro
 from risk.state.state import RiskState
 from risk.verdict import Action, Outcome, Reason, RuleResult
 from tests.doubles.risk_cases import (

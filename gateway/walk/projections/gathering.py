@@ -1,0 +1,38 @@
+"""What the rules of format 2 read besides book, quote and forecast, gathered for one verdict.
+
+Not here: what a rule makes of it (`risk.rules`). Nothing is gathered under a policy of format 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from risk.state.book import Book
+from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.reference import Listed, Reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """The sources of a verdict's inputs.
+
+    Attributes:
+        listed: Rows of the instruments' table by symbol.
+        table_digest: SHA-256 of the table's bytes, hex.
+        listed_at_us: Market time at which the table was read.
+    """
+
+    listed: Mapping[str, Listed]
+    table_digest: str
+    listed_at_us: int
+
+    def inputs(self, symbol: str, book: Book) -> Inputs:
+        """Return what the rules may read of an intent in this instrument, against this book."""
+        held = {position.instrument for position in book.positions}
+        reserved = {reservation.instrument for reservation in book.reservations}
+        wanted = sorted({symbol} | held | reserved)
+        rows = tuple(self.listed[name] for name in wanted if name in self.listed)
+        return Inputs(
+            reference=Reference(
+                as_of_us=self.listed_at_us, table_digest=self.table_digest, listed=rows
+            )
+        )

@@ -1,0 +1,36 @@
+"""The families of numbers that a policy of format 2 has.
+
+Rules:
+- A policy of format 2 has every family, one of format 1 none.
+- A number of a family applies to every account and class; a class disarms a rule with a reason.
+- Every number says in its annotation which direction permits more.
+"""
+
+from collections.abc import Iterator
+
+from risk.policy.families.liquidity import LiquidityLimits
+from risk.policy.families.looser import Looser
+from risk.policy.stated import PolicyModel
+
+
+class Families(PolicyModel):
+    """Numbers of the rules of format 2, by family."""
+
+    liquidity: LiquidityLimits
+
+    def parts(self) -> Iterator[tuple[str, PolicyModel]]:
+        """Yield each family with its name, in order."""
+        for name in type(self).model_fields:
+            yield name, getattr(self, name)
+
+
+def loosening(direction: Looser) -> frozenset[str]:
+    """Return the names of all families' numbers that permit more in this direction."""
+    families = (field.annotation for field in Families.model_fields.values())
+    return frozenset(
+        name
+        for family in families
+        if isinstance(family, type) and issubclass(family, PolicyModel)
+        for name, number in family.model_fields.items()
+        if direction in number.metadata
+    )

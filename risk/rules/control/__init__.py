@@ -1,0 +1,8 @@
+"""Whether anything may be judged at all, and whether a person must judge it.
+
+Not here: limits.
+
+    admission  R00 and R01: valid inputs, and the kill latch
+    stops      R01: stops apart from the kill
+    oversight  R31: a large order needs a person's approval
+"""

@@ -1,0 +1,6 @@
+"""Whether the market can take the order.
+
+Not here: age and soundness of a quote (`risk.rules.freshness`).
+
+    liquidity  R15: the order's share of the average daily volume
+"""

@@ -1,0 +1,60 @@
+"""R15: an order may be no more than a share of what the market trades in a day.
+
+Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(c).
+"""
+
+from typing import Final
+
+from risk.rules.limits import BP
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
+from risk.state.inputs.reference import Listed
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+def listed(case: RuleCase) -> Listed:
+    """Return the row of the intent's instrument, or refuse."""
+    reference = case.inputs.reference
+    if reference is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    row = reference.of(case.intent.instrument)
+    if row is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    return row
+
+
+def reference_age(case: RuleCase) -> int:
+    """Return the age of the table in microseconds, or refuse."""
+    reference = case.inputs.reference
+    if reference is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    return whole(case.state.now_us) - whole(reference.as_of_us)
+
+
+def _volume(case: RuleCase) -> tuple[Measured, ...]:
+    qty = positive(case.intent.qty_lots)
+    numbers = case.families.liquidity
+    return (
+        Measured(
+            observed=ratio_up(qty, BP, positive(listed(case).adv_lots)),
+            limit=numbers.adv_share_max.value,
+            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Measured(
+            observed=reference_age(case),
+            limit=numbers.reference_age_max.value,
+            reason=Reason.REFERENCE_STALE,
+        ),
+    )
+
+
+R15: Final = Rule(
+    rule_id=RuleId.R15,
+    version=1,
+    title="Share of the average daily volume",
+    checks=(
+        Check(name="order_share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
+        Check(name="reference_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+    ),
+    measure=_volume,
+)

@@ -1,0 +1,6 @@
+"""How many messages leave, and whether the same one leaves twice.
+
+Not here: what an order costs.
+
+    rates  R13 and R16: message rate and duplicates
+"""

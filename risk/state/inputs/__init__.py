@@ -1,0 +1,7 @@
+"""What the rules of format 2 read besides book, quote and forecast, one file for each source.
+
+Not here: how the gateway gathers it.
+
+    reference  the signed table of instruments
+    inputs     every source, each absent or with the time at which it was true
+"""

@@ -1,0 +1,17 @@
+"""The inputs of a state: what the rules of format 2 read besides book, quote and forecast.
+
+Rules:
+- An input is frozen, integers, names and enumerations only, and says when it was true.
+- An absent input is None: an armed rule that needs it refuses the intent.
+"""
+
+from dataclasses import dataclass
+
+from risk.state.inputs.reference import Reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Inputs by source; None where the gateway has none."""
+
+    reference: Reference | None = None

@@ -1,0 +1,53 @@
+"""A policy of format 2 with every rule armed, and a state that passes every one of them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import risk
+from risk.policy.policy import Policy, parse_policy, policy_from_document
+from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.reference import Listed, Reference
+from risk.state.state import RiskState
+from tests.doubles.risk_cases import HOUR_US, NOW_US, state_with
+
+DESK_BYTES = (Path(risk.__file__).parent / "policy" / "policies" / "desk.json").read_bytes()
+DESK = parse_policy(DESK_BYTES)
+
+
+def full_policy(**numbers: int) -> Policy:
+    """The desk's policy with every rule armed; dots of a path are written as two underscores."""
+    document: Any = json.loads(DESK_BYTES)
+    for section in document["classes"]:
+        for entry in section["arming"]:
+            entry.update(armed=True, reason="")
+    for path, value in numbers.items():
+        place = document
+        for part in path.split("__"):
+            place = place[int(part)] if part.isdigit() else place[part]
+        place["value"] = value
+    return policy_from_document(document)
+
+
+FULL = full_policy()
+INPUTS = Inputs(
+    reference=Reference(
+        as_of_us=NOW_US - 24 * HOUR_US,
+        table_digest="a0" * 32,
+        listed=(
+            Listed(symbol="NDXN", sector="broad", region="us", issuer="NDX", adv_lots=1_000_000),
+            Listed(symbol="SPXN", sector="broad", region="us", issuer="SPX", adv_lots=1_000_000),
+        ),
+    ),
+)
+
+
+def full_state(policy: Policy = FULL, **changes: Any) -> RiskState:  # noqa: ANN401 - any field, any value
+    """A state in which INTENT passes every rule of FULL, with some fields changed."""
+    return state_with(policy, **{"inputs": INPUTS, **changes})
+
+
+def inputs_with(**changes: Any) -> Inputs:  # noqa: ANN401 - any source, any value
+    """INPUTS with some sources changed."""
+    return replace(INPUTS, **changes)

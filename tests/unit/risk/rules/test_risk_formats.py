@@ -1,0 +1,92 @@
+"""Which rules judge under which format of a policy, and what an absent input does."""
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from risk.errors import PolicyError
+from risk.evaluate import evaluate
+from risk.policy.changes import Looseness, policy_changes
+from risk.policy.families.families import Families, loosening
+from risk.policy.families.looser import Looser
+from risk.policy.policy import RULES_OF_1, policy_digest, policy_from_document
+from risk.policy.stated import Stated
+from risk.policy.text import parse_policy_text, policy_text
+from risk.rules.catalogue import RULES
+from risk.state.inputs.inputs import Inputs
+from risk.state.state import state_digest, state_document
+from risk.verdict import Action, Outcome, Reason, RuleId
+from tests.doubles.full_policy import DESK, DESK_BYTES, FULL, INPUTS, full_policy, full_state
+from tests.doubles.risk_cases import INTENT, PLAYBACK, state_from_document, state_with
+
+
+def test_a_policy_of_format_1_is_judged_by_the_rules_of_then() -> None:
+    verdict = evaluate(PLAYBACK, state_with(), INTENT)
+    assert verdict.action is Action.ALLOW
+    assert {result.rule_id for result in verdict.results} == RULES_OF_1
+
+
+def test_a_policy_of_format_2_is_judged_by_every_rule() -> None:
+    verdict = evaluate(FULL, full_state(), INTENT)
+    assert verdict.action is Action.ALLOW, verdict.worst
+    assert {result.rule_id for result in verdict.results} == set(RuleId)
+    assert [rule.rule_id for rule in RULES] == list(RuleId)
+
+
+def test_without_inputs_every_rule_that_reads_them_refuses() -> None:
+    verdict = evaluate(FULL, full_state(inputs=None), INTENT)
+    refused = {r.rule_id for r in verdict.results if r.outcome is Outcome.REFUSED}
+    assert refused == set(RuleId) - RULES_OF_1
+    assert {r.reason for r in verdict.worst} == {Reason.INPUT_MISSING}
+
+
+@pytest.mark.parametrize("source", [field.name for field in fields(Inputs)])
+def test_an_absent_source_refuses(source: str) -> None:
+    verdict = evaluate(FULL, full_state(inputs=_without(source)), INTENT)
+    assert verdict.action is Action.REJECT
+    assert Reason.INPUT_MISSING in {result.reason for result in verdict.worst}
+
+
+def test_inputs_are_part_of_the_states_digest_and_old_states_keep_theirs() -> None:
+    assert "inputs" not in state_document(state_with())
+    assert state_digest(full_state()) != state_digest(full_state(inputs=None))
+    assert state_from_document(state_document(full_state())) == full_state()
+    assert state_from_document(state_document(state_with())) == state_with()
+
+
+def test_families_belong_to_format_2_only() -> None:
+    document: Any = json.loads(DESK_BYTES)
+    document["format"] = "countersign.policy/1"
+    with pytest.raises(PolicyError, match="families"):
+        policy_from_document(document)
+    document["format"] = "countersign.policy/2"
+    del document["families"]
+    with pytest.raises(PolicyError, match="families"):
+        policy_from_document(document)
+
+
+def test_the_text_of_a_policy_of_format_2_is_the_same_policy() -> None:
+    assert policy_digest(parse_policy_text(policy_text(DESK))) == policy_digest(DESK)
+
+
+def test_every_number_of_a_family_says_what_permits_more() -> None:
+    known = loosening(Looser.HIGHER) | loosening(Looser.LOWER)
+    for family in Families.model_fields.values():
+        assert isinstance(family.annotation, type)
+        for name, number in family.annotation.model_fields.items():
+            if isinstance(number.annotation, type) and issubclass(number.annotation, Stated):
+                assert name in known, name
+
+
+def test_a_change_of_a_family_is_shown_with_its_direction() -> None:
+    higher = full_policy(families__liquidity__adv_share_max=600)
+    (change,) = policy_changes(FULL, higher)
+    assert change.field == "families.liquidity.adv_share_max.value"
+    assert change.effect is Looseness.LOOSENS
+
+
+def _without(source: str) -> Inputs:
+    kept = {field.name: getattr(INPUTS, field.name) for field in fields(Inputs)}
+    return Inputs(**{**kept, source: None})
