@@ -5,6 +5,7 @@ against the whole dictionary of FIX 4.4, as brokers do, and answers one that doe
 Reject (3). Each message of either direction is a line of `wire.jsonl`. Lines on standard input:
 
     drop      break the connection
+    nightly   begin both numbers at 1; the session is over
 """
 
 import asyncio
@@ -102,6 +103,9 @@ class OtherBroker(AsyncFIXDummyServer):
         while line := await reader.readline():
             if line.strip() == b"drop":
                 await self.drop()
+            elif line.strip() == b"nightly":
+                await self.drop()
+                await self.reset_seq_num()
 
 
 async def main(folder: Path, port: int, script: tuple[str, ...], them: str = THEM) -> None:

@@ -69,6 +69,10 @@ class OutsideBroker:
         """Break the line; the broker goes on listening."""
         self._order("drop")
 
+    def nightly(self) -> None:
+        """Begin both numbers at 1, as the schedule says, without a restart."""
+        self._order("nightly")
+
     def restart_at_1(self) -> None:
         """Restart the engine without its numbers; the orders stay."""
         self.stop()
@@ -78,12 +82,18 @@ class OutsideBroker:
 
     def wire(self, msg_type: str, direction: str = "in") -> list[Message]:
         """Return the messages of a type in a direction, oldest first."""
+        messages = [_fields(text) for text in self._raw(direction)]
+        return [one for one in messages if one[35] == msg_type]
+
+    def fix_log(self) -> str:
+        """Return what the broker said as a FIX log, one message a line."""
+        return "".join(text.replace("\x01", "|") + "\n" for text in self._raw("out"))
+
+    def _raw(self, direction: str) -> list[str]:
         path = self.folder / "wire.jsonl"
         rows = path.read_text().splitlines() if path.exists() else []
         found = [json.loads(row) for row in rows if row.endswith("}")]
-        texts = [one["raw"] for one in found if one["direction"] == direction]
-        messages = [_fields(text) for text in texts]
-        return [one for one in messages if one[35] == msg_type]
+        return [one["raw"] for one in found if one["direction"] == direction]
 
     def orders(self) -> dict[str, dict[str, Any]]:
         """Return the broker's orders by ClOrdID."""

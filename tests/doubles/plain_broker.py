@@ -9,6 +9,7 @@ takes the next word of the script:
     reject    refused
     bust      filled, then the trade is taken back; the order works again
     correct   filled, then the trade is corrected to half of the lots at another price
+    amend     acknowledged; it works until it is replaced, then it is filled as replaced
 """
 
 import json
@@ -30,8 +31,12 @@ class BrokersOrder:
     side: str
     qty: int
     price: str
+    order_id: str = ""
+    word: str = ""
     status: str = "A"
     trades: dict[str, tuple[int, str]] = field(default_factory=dict)
+    before: list[str] = field(default_factory=list)
+    """Its ClOrdIDs before it was replaced."""
 
     @property
     def done(self) -> int:
@@ -56,7 +61,7 @@ class PlainBroker:
 
     def receive(self, fields: Mapping[int, str]) -> list[Reply]:
         """Take one application message; return what to answer, in order."""
-        known = {"D": self._new, "F": self._cancel, "H": self._status}
+        known = {"D": self._new, "F": self._cancel, "G": self._replace, "H": self._status}
         answer = known.get(fields[35])
         if answer is None:
             why = {58: "not supported here", 372: fields[35], 380: "3", 45: fields[34]}
@@ -67,11 +72,10 @@ class PlainBroker:
         return replies
 
     def _new(self, fields: Mapping[int, str]) -> Iterator[Reply]:
-        if fields[11] in self.orders:
-            raise AssertionError(f"the order {fields[11]} came twice")
+        self._refuse_again(fields[11])
         word = self._script[len(self.orders)]
         qty, price = int(Decimal(fields[38])), fields[44]
-        order = BrokersOrder(fields[11], fields[55], fields[54], qty, price)
+        order = BrokersOrder(fields[11], fields[55], fields[54], qty, price, f"B{fields[11]}", word)
         self.orders[order.cl_ord_id] = order
         if word == "reject":
             order.status = "8"
@@ -89,13 +93,36 @@ class PlainBroker:
     def _cancel(self, fields: Mapping[int, str]) -> Iterator[Reply]:
         order = self.orders.get(fields[41])
         if order is None or not order.works:
-            status = "8" if order is None else order.status
-            known = {37: "NONE" if order is None else f"B{order.cl_ord_id}", 39: status}
-            reason = {102: "1" if order is None else "0", 434: "1"}
-            yield {35: "9", 11: fields[11], 41: fields[41], **known, **reason}
+            yield self._too_late(fields, order, "1")
             return
         order.status = "4"
         yield self._report(order, "4") | {11: fields[11], 41: order.cl_ord_id}
+
+    def _replace(self, fields: Mapping[int, str]) -> Iterator[Reply]:
+        """Change quantity and price of a working order; its new ClOrdID names it from here on."""
+        self._refuse_again(fields[11])
+        order = self.orders.get(fields[41])
+        if order is None or not order.works or int(Decimal(fields[38])) <= order.done:
+            yield self._too_late(fields, order, "2")
+            return
+        order.before.append(order.cl_ord_id)
+        order.cl_ord_id = fields[11]
+        order.qty, order.price = int(Decimal(fields[38])), fields[44]
+        self.orders = {one.cl_ord_id: one for one in self.orders.values()}
+        said = self._report(order, "5") | {41: fields[41]}
+        yield said | ({39: "5"} if self._before_43 else {})
+        if order.word == "amend":
+            yield self._trade(order, order.qty - order.done)
+
+    def _refuse_again(self, name: str) -> None:
+        """Fail: no order or replacement may come twice."""
+        if any(name in {one.cl_ord_id, *one.before} for one in self.orders.values()):
+            raise AssertionError(f"the order {name} came twice")
+
+    def _too_late(self, fields: Mapping[int, str], order: BrokersOrder | None, to: str) -> Reply:
+        known = {37: "NONE", 39: "8"} if order is None else {37: order.order_id, 39: order.status}
+        reason = {102: "1" if order is None else "0", 434: to}
+        return {35: "9", 11: fields[11], 41: fields[41], **known, **reason}
 
     def _status(self, fields: Mapping[int, str]) -> Iterator[Reply]:
         order = self.orders.get(fields[11])
@@ -135,7 +162,7 @@ class PlainBroker:
         worth = sum(qty * Decimal(price) for qty, price in order.trades.values())
         report = {
             35: "8",
-            37: f"B{order.cl_ord_id}",
+            37: order.order_id,
             11: order.cl_ord_id,
             17: exec_id or self._exec_id(),
             150: exec_type,

@@ -1,10 +1,12 @@
 """A broker on QuickFIX's own acceptor, with the whole dictionary of a version, as a process.
 
-`python -m tests.doubles.quickfix_engine FOLDER PORT SCRIPT VERSION`. The engine itself refuses what
+`python -m tests.doubles.quickfix_engine FOLDER PORT SCRIPT VERSION [THEIR-COMPID]`.
+The engine itself refuses what
 its version does not have. Each message of either direction is a line of `wire.jsonl`. Lines on its
 standard input:
 
     drop      break the connection
+    nightly   begin both numbers at 1; the session is over
 """
 
 import json
@@ -81,7 +83,7 @@ class Acceptor(quickfix.Application):
         return raw
 
 
-def main(folder: Path, port: int, script: tuple[str, ...], version: str) -> None:
+def main(folder: Path, port: int, script: tuple[str, ...], version: str, them: str = THEM) -> None:
     """Serve until killed."""
     begins = TRANSPORT.get(version, version)
     files = [str(SHARE / f"{version.replace('.', '')}.xml")]
@@ -103,7 +105,7 @@ def main(folder: Path, port: int, script: tuple[str, ...], version: str) -> None
         "[SESSION]",
         f"BeginString={begins}",
         f"SenderCompID={US}",
-        f"TargetCompID={THEM}",
+        f"TargetCompID={them}",
     ]
     settings_path = folder / "acceptor.cfg"
     settings_path.write_text("\n".join(lines) + "\n")
@@ -113,16 +115,18 @@ def main(folder: Path, port: int, script: tuple[str, ...], version: str) -> None
     stores, logs = quickfix.FileStoreFactory(settings), quickfix.FileLogFactory(settings)
     acceptor = quickfix.SocketAcceptor(application, stores, settings, logs)
     acceptor.start()
-    session_id = quickfix.SessionID(begins, US, THEM)
+    session_id = quickfix.SessionID(begins, US, them)
 
     def obey() -> None:
         for line in sys.stdin:
             if line.strip() == "drop":
                 quickfix.Session.lookupSession(session_id).disconnect()
+            elif line.strip() == "nightly":
+                quickfix.Session.lookupSession(session_id).reset()
 
     threading.Thread(target=obey, daemon=True).start()
     threading.Event().wait()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(",")), sys.argv[4])
+    main(Path(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(",")), *sys.argv[4:])

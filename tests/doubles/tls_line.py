@@ -7,7 +7,7 @@ import ipaddress
 import queue
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 from fix.dialects.profile import Tls
 
 _BLOCK = 65_536
+GOODBYE_S = 0.5
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -116,12 +117,15 @@ def _forwarder(
     stop = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
         try:
             far_reader, far_writer = await outward()
+            ends.append(far_writer)
+            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
         except OSError:
-            writer.close()
             return
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        finally:
+            await _hang_up(ends)
 
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=inward)
@@ -140,12 +144,28 @@ def _forwarder(
         loop.close()
 
 
+async def _hang_up(ends: Sequence[asyncio.StreamWriter]) -> None:
+    """Close connections; one whose peer does not say goodbye (TLS) is broken off."""
+    try:
+        for end in ends:
+            if not end.is_closing():  # closed twice, a TLS transport can no longer be aborted
+                end.close()
+        closing = asyncio.gather(*(end.wait_closed() for end in ends), return_exceptions=True)
+        await asyncio.wait_for(closing, GOODBYE_S)
+    except TimeoutError:
+        pass
+    finally:
+        for end in ends:
+            end.transport.abort()
+
+
 async def _ended(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left and wait for it."""
+    """Cancel what is left and wait for it; a connection without a task sees its peer's end."""
     rest = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]
     for task in rest:
         task.cancel()
     await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.sleep(GOODBYE_S)
     await loop.shutdown_asyncgens()
 
 

@@ -4,8 +4,6 @@ The gateway's folder never holds an officer's private key; both officers release
 """
 
 import json
-import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from audit.records.kinds import Kind
 from audit.store.logins import LOGIN_ROLE, admit
@@ -34,6 +32,7 @@ from gateway.launch.plan import serving_plan
 from risk.policy.policy import policy_digest
 from tests.conftest import dsn_of
 from tests.doubles.feeds import bars
+from tests.doubles.operator_page import commands_of_the_page, do, make_desk
 from tests.doubles.outside_broker import OTHER_ENGINE, OutsideBroker, outside_broker
 
 PROGRAM = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
@@ -50,12 +49,6 @@ def login_dsn(postgres: EmbeddedPostgres, postgres_dsn: str) -> Iterator[str]:
         for role in (WRITER_ROLE, READER_ROLE, ERASER_ROLE):
             admin.execute(f"REVOKE {role} FROM {LOGIN_ROLE}".encode())
         admin.execute(f"DROP ROLE {LOGIN_ROLE}".encode())
-
-
-def do(*words: object) -> Result:
-    done = CliRunner().invoke(countersign, [str(word) for word in words])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done
 
 
 def signed(draft: Path, officers: dict[str, Path], *how: object) -> Path:
@@ -166,16 +159,7 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         serving_plan(load())
 
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "operate.md"
 LISTED_MAX = 10
-
-
-def commands_of_the_page() -> tuple[list[str], list[str]]:
-    """Return the page's commands, those of the first terminal and those of the second."""
-    section = PAGE.read_text().split("## From an empty folder to an order\n")[1].split("\n## ")[0]
-    first, second = re.findall(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    joined = first.replace("\\\n", " ").splitlines()
-    return joined, [f"curl{one}".rstrip() for one in second.split("curl")[1:]]
 
 
 @pytest.fixture
@@ -205,18 +189,7 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_order(
     prepare, trade = commands_of_the_page()
     assert len(prepare) + len(trade) <= LISTED_MAX
     assert prepare.pop() == "countersign serve"
-    for line in prepare:
-        here = line.replace("fix.example.com:9878", f"127.0.0.1:{broker.port}")
-        word, *words = shlex.split(here)
-        if word == "cd":
-            monkeypatch.chdir(words[0])
-            table = Path(
-                "instruments.toml"
-            )  # the page lets it be edited; the exchange may be closed
-            table.write_text(table.read_text().replace('calendar = "XNYS"', 'calendar = "24/7"'))
-        else:
-            assert word == "countersign"
-            do(*words)
+    make_desk(prepare, broker.port, monkeypatch, "")
     lines = "\n".join(json.dumps({**one, "instrument": "AAPL"}) for one in bars(60, wall_us()))
     (top / "bars.ndjson").write_text(lines)
     post_bars, post_quote, ask = (one.replace(":8700/", f":{port}/") for one in trade)
