@@ -1,5 +1,7 @@
 """All settings, from `COUNTERSIGN_...` in the environment and from a file (`settings_file`).
 
+Not here: what feeds may be told (`feed_settings`).
+
 Rules:
 
 - The command line wins over the environment, which wins over the file.
@@ -14,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
 from gateway.errors import SettingsError
+from gateway.installation.feed_settings import FeedSettings, SettingsSection
 from gateway.installation.settings_file import (
     FileSource,
     place_in,
@@ -36,18 +39,14 @@ OUTSIDE = frozenset({"COUNTERSIGN_CACHE", "COUNTERSIGN_FAILPOINT", "COUNTERSIGN_
 SHIPPED_PROFILES = frozenset({"simulator", "plain-4.2", "plain-4.4", "plain-5.0sp2"})
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class ApiSettings(_Section):
+class ApiSettings(SettingsSection):
     """The HTTP server."""
 
     host: str = Field(default="127.0.0.1", description="address to bind; loopback only in `run`")
     port: int = Field(default=8700, ge=0, le=65535, description="TCP port; 0 takes a free one")
 
 
-class LedgerSettings(_Section):
+class LedgerSettings(SettingsSection):
     """The ledger and its database."""
 
     dsn: str | None = Field(
@@ -94,7 +93,7 @@ class LedgerSettings(_Section):
     )
 
 
-class EngineSettings(_Section):
+class EngineSettings(SettingsSection):
     """The engine child and what it samples."""
 
     drafter: Literal["table", "network", "none"] = Field(
@@ -115,7 +114,7 @@ class EngineSettings(_Section):
     )
 
 
-class FixSettings(_Section):
+class FixSettings(SettingsSection):
     """The FIX session to the broker."""
 
     profile: Path = Field(
@@ -165,7 +164,7 @@ class FixSettings(_Section):
         return Path(profile.name) if profile.name in SHIPPED_PROFILES else profile
 
 
-class SimulatorSettings(_Section):
+class SimulatorSettings(SettingsSection):
     """The EMS simulator, the paper counterparty."""
 
     seed: int = Field(default=7, ge=0, description="seed of the simulator's published outcome deck")
@@ -174,7 +173,7 @@ class SimulatorSettings(_Section):
     )
 
 
-class PlaybackSettings(_Section):
+class PlaybackSettings(SettingsSection):
     """The market series that `run` plays."""
 
     decisions: int | None = Field(
@@ -188,42 +187,7 @@ class PlaybackSettings(_Section):
     )
 
 
-class FeedSettings(_Section):
-    """The market data that `serve` is fed."""
-
-    stale_after_s: float = Field(
-        default=5.0,
-        gt=0,
-        le=3600,
-        description="a quote is stale after this many seconds without one",
-    )
-    late_after_s: float = Field(
-        default=2.0,
-        gt=0,
-        le=3600,
-        description="a quote whose event time is older at its receipt is late, seconds",
-    )
-    bar_age_h: float = Field(
-        default=120.0, gt=0, le=8760, description="bars are stale when the last closed so long ago"
-    )
-    mark_every_s: float = Field(
-        default=60.0, ge=1, le=3600, description="time between marks of the holdings, seconds"
-    )
-    apart_bp: int = Field(
-        default=50,
-        ge=1,
-        le=10_000,
-        description="two sources whose prices are further apart contradict each other, basis"
-        " points",
-    )
-    dsn: str | None = Field(
-        default=None,
-        description="PostgreSQL DSN of a login of its own for the table of bars, without rights in"
-        " the ledger; none: the gateway's login keeps it",
-    )
-
-
-class AlarmSettings(_Section):
+class AlarmSettings(SettingsSection):
     """Alarms for operators."""
 
     webhook: str | None = Field(
@@ -239,7 +203,7 @@ class AlarmSettings(_Section):
     disk_free_min_mib: int = Field(default=1024, ge=0, description="least free room on disk, MiB")
 
 
-class RetentionSettings(_Section):
+class RetentionSettings(SettingsSection):
     """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
 
     order_years: int = Field(
@@ -253,7 +217,7 @@ class RetentionSettings(_Section):
     )
 
 
-class LiabilitySettings(_Section):
+class LiabilitySettings(SettingsSection):
     """Who is liable for what in a decision; recorded with each run."""
 
     model_provider: str = Field(

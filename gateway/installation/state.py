@@ -130,7 +130,7 @@ class StateFolder:
 
     @property
     def door(self) -> Path:
-        """The folder of the local socket; see `local_door`."""
+        """The folder of the local socket; see `local.door`."""
         return self.root / "door"
 
 

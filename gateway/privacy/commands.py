@@ -20,7 +20,7 @@ from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.roles import MAY
 from gateway.installation.keys.rotation import held_against_key, open_ledger
-from gateway.installation.local_client import post
+from gateway.installation.local.client import post
 from gateway.installation.place import Place, attached, require_ledger
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder

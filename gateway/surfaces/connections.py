@@ -29,7 +29,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from gateway.installation.local_door import ROOT, peer_uid
+from gateway.installation.local.door import ROOT, peer_uid
 
 _ON_ITS_WAY: Final = (h11.IDLE, h11.SEND_BODY)
 

@@ -14,7 +14,7 @@ from gateway.desk.desk import Desk
 from gateway.errors import DoorError, SettingsError
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.local_door import leave, listen
+from gateway.installation.local.door import leave, listen
 from gateway.installation.settings import ApiSettings
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.api.app import build_api

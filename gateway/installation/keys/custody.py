@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.errors import CustodyError
-from gateway.installation.local_door import ROOT
+from gateway.installation.local.door import ROOT
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.state import StateFolder
 

@@ -15,7 +15,7 @@ from gateway.desk.persons.adjustment import adjustment_statement
 from gateway.desk.requests import AdjustRequest
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
-from gateway.installation.local_client import get, post
+from gateway.installation.local.client import get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 

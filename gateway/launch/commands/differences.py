@@ -12,7 +12,7 @@ from gateway.desk.persons.resolution import resolution_statement
 from gateway.desk.requests import ResolveRequest
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
-from gateway.installation.local_client import get, post
+from gateway.installation.local.client import get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 

@@ -26,7 +26,7 @@ from gateway.errors import (
 from gateway.feeds.text import show_hidden_text
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger
-from gateway.installation.local_client import get, post
+from gateway.installation.local.client import get, post
 from gateway.installation.place import attached
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.installation.settings import Settings

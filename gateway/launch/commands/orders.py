@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gateway.desk.requests import CancelRequest
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.local_client import get, post
+from gateway.installation.local.client import get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from gateway.desk.persons.stops import resume_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import open_ledger, stopped
-from gateway.installation.local_client import get, post
+from gateway.installation.local.client import get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.walk.journal.control.stops import stop_begun

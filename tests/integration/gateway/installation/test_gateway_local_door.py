@@ -17,9 +17,9 @@ from fastapi import FastAPI, Request
 
 from fix.durable.kill_word import KillWord
 from gateway.errors import DoorError, StateInUseError
-from gateway.installation import local_door
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.local_client import post
+from gateway.installation.local import door as local_door
+from gateway.installation.local.client import post
 from gateway.installation.settings import ApiSettings, load
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.kill import press_kill

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import DoorError, StateInUseError
-from gateway.installation.local_client import DoorAnswer, get, post
-from gateway.installation.local_door import SOCKET_NAME, connect, leave, listen, peer_uid
+from gateway.installation.local.client import DoorAnswer, get, post
+from gateway.installation.local.door import SOCKET_NAME, connect, leave, listen, peer_uid
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 

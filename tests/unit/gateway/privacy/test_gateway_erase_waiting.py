@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.roles import Role
-from gateway.installation.local_door import listen
+from gateway.installation.local.door import listen
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from gateway.privacy import commands as forgetting

@@ -11,7 +11,7 @@ from gateway.desk.persons.adjustment import adjustment_statement
 from gateway.desk.persons.statements import all_signed
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.local_client import DoorAnswer
+from gateway.installation.local.client import DoorAnswer
 from gateway.installation.settings import Settings
 from gateway.launch.commands import adjustments as adjusting
 from gateway.launch.commands.adjustments import adjust_book, adjustment_from, opening_from

@@ -12,7 +12,7 @@ from gateway.desk.persons.statements import all_signed
 from gateway.desk.requests import ResolveRequest
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
-from gateway.installation.local_client import DoorAnswer
+from gateway.installation.local.client import DoorAnswer
 from gateway.installation.settings import Settings
 from gateway.launch.commands import differences as differing
 from gateway.launch.commands.differences import list_differences, request_of, resolve_difference

@@ -1,6 +1,6 @@
 """Requests of a verb to the running gateway, through the local door and never to a port.
 
-Not here: the check of who answers (`local_door`).
+Not here: the check of who answers (`door`).
 """
 
 import http.client
@@ -13,7 +13,7 @@ from typing import Any
 from typing_extensions import override
 
 from gateway.errors import RequestError
-from gateway.installation.local_door import ROOT, connect
+from gateway.installation.local.door import ROOT, connect
 from gateway.installation.state import StateFolder
 
 

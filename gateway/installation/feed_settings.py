@@ -1,0 +1,47 @@
+"""The settings of the market data that `serve` is fed, and the form of a section of settings.
+
+Not here: where values come from (`settings`).
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class SettingsSection(BaseModel):
+    """A table of the settings file: frozen, without unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FeedSettings(SettingsSection):
+    """The market data that `serve` is fed."""
+
+    stale_after_s: float = Field(
+        default=5.0,
+        gt=0,
+        le=3600,
+        description="a quote is stale after this many seconds without one",
+    )
+    late_after_s: float = Field(
+        default=2.0,
+        gt=0,
+        le=3600,
+        description="a quote whose event time is older at its receipt is late, seconds",
+    )
+    bar_age_h: float = Field(
+        default=120.0, gt=0, le=8760, description="bars are stale when the last closed so long ago"
+    )
+    mark_every_s: float = Field(
+        default=60.0, ge=1, le=3600, description="time between marks of the holdings, seconds"
+    )
+    apart_bp: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="two sources whose prices are further apart contradict each other, basis"
+        " points",
+    )
+    dsn: str | None = Field(
+        default=None,
+        description="PostgreSQL DSN of a login of its own for the table of bars, without rights in"
+        " the ledger; none: the gateway's login keeps it",
+    )
