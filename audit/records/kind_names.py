@@ -46,6 +46,7 @@ class Kind(StrEnum):
     SESSION_EVENT = "session_event"
     FIX_INBOUND = "fix_inbound"
     FIX_ANOMALY = "fix_anomaly"
+    FOREIGN_REPORTED = "foreign_reported"
     BOOK_DIFFERENCE = "book_difference"
     DIFFERENCE_RESOLVED = "difference_resolved"
     BOOK_ADJUSTED = "book_adjusted"

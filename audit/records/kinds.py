@@ -286,6 +286,14 @@ _TABLE: tuple[KindSpec, ...] = (
         "anomaly:<offset>",
     ),
     _spec(
+        Kind.FOREIGN_REPORTED,
+        _S,
+        "offset order_id cl_ord_id order_status treatment orig_cl_ord_id? exec_id? exec_type? "
+        "instrument? side? order_account? quantity? price? filled? leaves? last_qty? last_price? "
+        "works? cancel_refused?",
+        "foreign:<inbox offset>",
+    ),
+    _spec(
         Kind.BOOK_DIFFERENCE,
         _C,
         "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset? resent?",

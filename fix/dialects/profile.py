@@ -44,6 +44,14 @@ class Resets(StrEnum):
     NIGHTLY = "nightly"
 
 
+class ForeignTreatment(StrEnum):
+    """What happens to an order at the broker whose ClOrdID is not in our form."""
+
+    SHOW = "show"
+    BLOCK = "block"
+    CANCEL = "cancel"
+
+
 class _ProfileModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -182,6 +190,12 @@ class Profile(_ProfileModel):
     )
     currency: str = Field(default="USD", pattern="^[A-Z]{3}$", description="tag 15")
     minor_digits: int = Field(default=2, ge=0, le=8, description="decimals of the minor unit")
+    foreign_orders: ForeignTreatment = Field(
+        default=ForeignTreatment.SHOW,
+        strict=False,
+        description="orders at the broker that are not ours: show them; block their instrument"
+        " until a person resolves it; or show them and cancel them with ours (kill, cancel-all)",
+    )
     capabilities: Capabilities
     pace: Pace
     tags: OrderTags = OrderTags()

@@ -262,6 +262,12 @@ def leaves_nothing(report: ExecutionReport) -> bool:
     return event_of(report) in ENDING
 
 
+def state_named(ord_status: str) -> str:
+    """Return the name of an OrdStatus (39); one that we do not use keeps its code."""
+    event = _BY_STATUS.get(ord_status)
+    return ord_status if event is None else _REPORTED[event].value
+
+
 def is_over_by(ord_status: str) -> bool:
     """Return whether an OrdStatus (39) says that an order has ended."""
     return ord_status in _ENDED_BY

@@ -113,12 +113,14 @@ class Sweep:
         attempt: int,
         now_us: int,
         returns: Returns | None = None,
+        mass: bool = True,
     ) -> None:
         """Begin with the orders that may be working; `now_us` is monotonic.
 
         `attempt` is unique to a sweep, so that no message id is used twice. `returns` knows the
-        orders that came back in earlier sweeps.
+        orders that came back in earlier sweeps. `mass` allows a mass cancel.
         """
+        self.may_mass = mass
         self._returns = returns or Returns()
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
         self._profile = profile
@@ -141,7 +143,7 @@ class Sweep:
             for name in self._orders
             if name not in self._confirmed
         }
-        mass = self._profile.capabilities.mass_cancel and bool(dues_us)
+        mass = self._profile.capabilities.mass_cancel and self.may_mass and bool(dues_us)
         self._mass_at_us = min(dues_us.values()) if mass else None
         for name, due_us in dues_us.items():
             self._next_us[name], self._rounds[name] = due_us + (GRACE_US if mass else 0), 0
@@ -153,19 +155,27 @@ class Sweep:
         for name in self._orders:
             if name not in now:
                 self._confirmed[name] = None
-        for name, order in now.items():
-            known = name in self._orders
-            if name in self._confirmed or (takes_more and not known):
-                self._confirmed.pop(name, None)
-                self._orders[name] = order
-                self._next_us[name] = self._returns.due_us(name, now_us)
-                self._rounds[name] = 0
-                self._answered.discard(name)
+        again = (order for name, order in now.items() if name in self._confirmed)
+        self.take_in([*again, *(now.values() if takes_more else ())], now_us)
+
+    def take_in(self, orders: Iterable[LiveOrder], now_us: int) -> None:
+        """Cancel these live orders too, unless they are being cancelled already."""
+        for order in orders:
+            name = order.cl_ord_id
+            if name in self._orders and name not in self._confirmed:
+                continue
+            self._confirmed.pop(name, None)
+            self._orders[name] = order
+            self._next_us[name] = self._returns.due_us(name, now_us)
+            self._rounds[name] = 0
+            self._answered.discard(name)
 
     def due(self, now_us: int, wall_us: int) -> tuple[Fields, ...]:
         """Return the messages to send now, within the rate; call again soon."""
         self._fill(now_us)
         messages: list[Fields] = []
+        if not self.may_mass:
+            self._mass_at_us = None
         if self._mass_at_us is not None and self._mass_at_us <= now_us:
             self._mass_at_us = None
             self._tokens_us -= _SECOND_US

@@ -12,7 +12,10 @@ Rules:
   journal may be wrong: one for each press and each logon, and another where a resend may have
   swallowed it. ENDED does not wait for the answer.
 - A commanded sweep, or the last one of a child, ends after `sweep_timeout_s` and takes in no orders
-  that are handed over later.
+  that are handed over later. It may be for named orders only; a command during a sweep adds its
+  orders to it.
+- No mass cancel is sent that would take along an order which is not to be cancelled: a stranger's
+  (`fix.orders.foreign`), or one that a command does not name.
 - A release ends the sweep.
 """
 
@@ -50,6 +53,7 @@ class View:
         proven_no: number of the newest proven logon (`fix.session.logon_probe`); 0 if none.
         live: the journal's live orders.
         now_us: monotonic microseconds; `wall_us` is wall clock, for TransactTime.
+        spares: an order works that is not ours and must go on.
     """
 
     kill_epoch: int
@@ -60,6 +64,7 @@ class View:
     live: tuple[LiveOrder, ...]
     now_us: int
     wall_us: int
+    spares: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,8 @@ class Sweeper:
         self._resent_us = self._proven_no = 0
         self._told_late = False
         self._attempt = 0
-        self._wanted = False
+        self._wanted = self._more = False
+        self._names: frozenset[str] | None = None
         self._epoch_seen = -1
         self._fresh = False
         self._returns, self._returns_of = Returns(), (0, 0, 0, 0)
@@ -92,9 +98,14 @@ class Sweeper:
         """Whether `step` should be called soon."""
         return self._sweep is not None or self._wanted or self._fresh
 
-    def want(self) -> None:
-        """Request one sweep, with or without a kill; it begins when the session is up."""
-        self._wanted = True
+    def want(self, names: frozenset[str] | None = None) -> None:
+        """Request one sweep, with or without a kill; it begins when the session is up.
+
+        It is for all orders that are live then, or for those of them with these ClOrdIDs.
+        """
+        before = self._names if self._wanted else frozenset()
+        self._names = None if names is None or before is None else before | names
+        self._wanted = self._more = True
 
     def heard(self, act: Callable[[Sweep], None]) -> None:
         """Apply an inbound message to the present sweep, if there is one."""
@@ -107,19 +118,21 @@ class Sweeper:
             self._epoch_seen, self._fresh = view.kill_epoch, True
         self._see_returns(view)
         told: list[tuple[SweepPhase, SweepOutcome]] = []
-        sweep = self._sweep
+        sweep, chosen = self._sweep, self._chosen(view)
         if sweep is None:
-            if not view.live:
+            if not chosen:
                 return self._nothing_live(view)
             if not (view.killed or (self._wanted and view.logon_no)):
                 return SweepStep()
-            sweep = self._begin(view)
+            sweep = self._begin(view, chosen)
             again = view.killed and self._over_epoch == view.kill_epoch
             phase = SweepPhase.REVIVED if again else SweepPhase.BEGAN
-            told.append(
-                (phase, SweepOutcome(unknown=tuple(order.cl_ord_id for order in view.live)))
-            )
+            told.append((phase, SweepOutcome(unknown=tuple(order.cl_ord_id for order in chosen))))
+        sweep.may_mass = self._may_mass(view, chosen)
         sweep.follow(view.live, view.now_us, takes_more=view.killed)
+        if self._more:
+            sweep.take_in(chosen, view.now_us)
+            self._more = False
         if view.logon_no:
             self._renew(sweep, view)
         messages = sweep.due(view.now_us, view.wall_us) if view.logon_no else ()
@@ -127,6 +140,17 @@ class Sweeper:
             self._mass_of = _since(view)
         told += self._words(sweep, view)
         return SweepStep(messages=messages, told=tuple(told))
+
+    def _chosen(self, view: View) -> tuple[LiveOrder, ...]:
+        """Return the live orders that are to be cancelled."""
+        names = self._names
+        if view.killed or names is None:
+            return view.live
+        return tuple(order for order in view.live if order.cl_ord_id in names)
+
+    def _may_mass(self, view: View, chosen: tuple[LiveOrder, ...]) -> bool:
+        """Return whether a mass cancel takes along nothing that is to go on."""
+        return not view.spares and (view.killed or len(chosen) == len(view.live))
 
     def _see_returns(self, view: View) -> None:
         """Note which orders came back since the last reason to repeat every cancel."""
@@ -138,7 +162,8 @@ class Sweeper:
 
     def _nothing_live(self, view: View) -> SweepStep:
         asked = (view.killed and self._fresh) or self._wanted
-        self._fresh = self._wanted = False
+        self._fresh = False
+        self._end_wanted()
         if view.killed:
             self._over_epoch = view.kill_epoch
         told = ((SweepPhase.ENDED, SweepOutcome()),) if asked else ()
@@ -148,7 +173,7 @@ class Sweeper:
         """Return one mass cancel for each reason to repeat cancels, although no order is live."""
         capable = self._profile.capabilities.mass_cancel
         settled = not view.resent_us or view.now_us >= view.resent_us + RESEND_GRACE_US
-        if not (view.killed and view.logon_no and capable and settled):
+        if view.spares or not (view.killed and view.logon_no and capable and settled):
             return ()
         if self._mass_of == _since(view):
             return ()
@@ -156,15 +181,19 @@ class Sweeper:
         self._attempt = max(view.wall_us, self._attempt + 1)
         return (mass_alone(self._attempt, view.wall_us),)
 
-    def _begin(self, view: View) -> Sweep:
+    def _end_wanted(self) -> None:
+        self._wanted, self._more, self._names = False, False, None
+
+    def _begin(self, view: View, chosen: tuple[LiveOrder, ...]) -> Sweep:
         self._attempt = max(view.wall_us, self._attempt + 1)
-        self._logon_no, self._told_late = 0, False
+        self._logon_no, self._told_late, self._more = 0, False, False
         self._sweep = Sweep(
-            view.live,
+            chosen,
             self._profile,
             attempt=self._attempt,
             now_us=view.now_us,
             returns=self._returns,
+            mass=self._may_mass(view, chosen),
         )
         return self._sweep
 
@@ -186,7 +215,8 @@ class Sweeper:
         """Return what to report, and end the sweep if it is over."""
         late = sweep.is_late(view.now_us)
         if sweep.is_done or not (view.killed or self._wanted) or (late and not view.killed):
-            self._sweep, self._wanted, self._fresh = None, False, False
+            self._sweep, self._fresh = None, False
+            self._end_wanted()
             if view.killed:
                 self._over_epoch = view.kill_epoch
             return [(SweepPhase.ENDED, sweep.outcome())]

@@ -34,7 +34,7 @@ from fix.wire.messages import (
 POSS_DUP = 43
 _GUARDED = frozenset({NEW_ORDER, CANCEL_REPLACE})
 _PASSING = frozenset({CANCEL, MASS_CANCEL, STATUS_REQUEST, MASS_STATUS_REQUEST})
-_NEVER_RESENT = _GUARDED | {CANCEL}
+_NEVER_RESENT = _GUARDED | {CANCEL, MASS_CANCEL}
 
 
 class Refusal(StrEnum):

@@ -9,14 +9,15 @@ Commands (gateway to child):
 |------------|-----------------------------------------------|--------------------------|
 | configure  | profile (JSON text), folder, kill_word,       | none: hello follows      |
 |            | last_reset                                    |                          |
-| logon      | min_next_sender, adopt, epoch, accept         | ok, refused              |
+| logon      | min_next_sender, adopt, epoch, accept,        | ok, refused              |
+|            | foreign (strangers' orders that work)         |                          |
 | hand       | cl_ord_id, fields, kill_epoch, send_before_us,| sent, refused            |
 |            | send_until_us (CLOCK_MONOTONIC of this boot)  |                          |
 | pass       | fields (F, q, H or AF)                        | sent, refused            |
 | cancel     | cancel_id, fields (the order's, as sent)      | sent, refused            |
 | reconciled | logon_no                                      | ok, refused              |
 | kill       | kill_epoch                                    | ok: the gate is shut     |
-| sweep      |                                               | ok: sweep events follow  |
+| sweep      | names (ClOrdIDs; none: every live order)      | ok: sweep events follow  |
 | stop       | sweep (bool)                                  | ok, then the child exits |
 
 ``sent`` comes with msg_seq_num, epoch and raw, ``refused`` with reason.
@@ -122,6 +123,14 @@ def text(frame: Frame, name: str) -> str:
     if not isinstance(value, str):
         raise ChildError(problem=f"frame field {name} is not text")
     return value
+
+
+def names_of(frame: Frame, name: str) -> tuple[str, ...]:
+    """Return a field that is a list of texts; empty if it is missing."""
+    found = frame.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ChildError(problem=f"frame field {name} is not a list of texts")
+    return tuple(str(one) for one in found)
 
 
 def fields_of(frame: Frame) -> tuple[tuple[int, str], ...]:

@@ -181,6 +181,7 @@ def build_worker(
     while entries := read_from(folder / "inbox", offset):
         worker.catch_up(entries)
         offset = entries[-1].next_offset
+    worker.forget_strangers()
     sender, target = session.numbers()
     outbox.post(
         {

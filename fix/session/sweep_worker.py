@@ -15,6 +15,7 @@ from fix.dialects.profile import Profile
 from fix.durable.inbox import Inbox
 from fix.durable.journal import CancelNote, Journal
 from fix.durable.kill_word import KillWord
+from fix.orders.foreign import Strangers
 from fix.orders.sweep import SweepOutcome
 from fix.orders.sweeper import Sweeper, SweepPhase, View
 from fix.session.guard import Gate, Refusal
@@ -57,6 +58,7 @@ class Sweeping:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._sweeper = Sweeper(parts.profile)
+        self.strangers = Strangers(parts.profile.foreign_orders)
         self._last_order_us = parts.journal.last_order_us
         self._cancelled_us: list[int] = []
         self._proven_no = 0
@@ -71,9 +73,9 @@ class Sweeping:
         """Whether a kill is in force and an order is live: the child must not exit then."""
         return self._parts.word.read().killed and bool(self._parts.journal.live())
 
-    def want(self) -> None:
-        """Request one sweep, with or without a kill."""
-        self._sweeper.want()
+    def want(self, names: frozenset[str] | None = None) -> None:
+        """Request one sweep, with or without a kill: of every live order, or of the named ones."""
+        self._sweeper.want(names)
 
     def order_left(self) -> None:
         """Note that a new order has just left."""
@@ -122,6 +124,7 @@ class Sweeping:
                 live=parts.journal.live(),
                 now_us=parts.monotonic_us(),
                 wall_us=parts.wall_us(),
+                spares=self.strangers.are_spared,
             )
         )
         kill_epoch = word.kill_epoch if word.killed else 0

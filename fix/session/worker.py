@@ -9,23 +9,26 @@ Not here: the pipe, signals, and quickfix.
 import queue
 from collections.abc import Callable
 
-from fix.dialects.profile import SessionMode
+from fix.dialects.profile import ForeignTreatment, SessionMode
 from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
 from fix.errors import FixError, MessageError
 from fix.orders.hearing import Hearing
 from fix.orders.live import LiveOrder
 from fix.session.guard import Refusal, Ticket
-from fix.session.link import Frame, SessionState, fields_of, number, text
+from fix.session.link import Frame, SessionState, fields_of, names_of, number, text
 from fix.session.listener import Sent
 from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Parts, Sweeping
 from fix.session.throttle import Throttle
+from fix.wire.identity import has_our_form
 from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, STATUS_REQUEST, Fields
-from fix.wire.reports import ExecutionReport, order_told_by, parse_inbound
+from fix.wire.reports import ExecutionReport, Inbound, order_told_by, parse_inbound
 
 KILL_WAIT_S = 0.08
 _IDLE_S, _SWEEPING_S = 0.25, 0.005
+ORD_TYPE = 40
+"""A field of every order that we send, and of none that only a report told of."""
 
 
 Task = Callable[[], None]
@@ -127,6 +130,14 @@ class SessionWorker:
         for entry in entries:
             self._account(entry)
 
+    def forget_strangers(self) -> None:
+        """Drop orders that are not ours and that an earlier version took for live."""
+        if self._parts.profile.foreign_orders is ForeignTreatment.CANCEL:
+            return
+        for order in self._parts.journal.live():
+            if not has_our_form(order.cl_ord_id) and ORD_TYPE not in dict(order.fields):
+                self._parts.journal.closed(order.cl_ord_id, self._parts.inbox.end, "not ours")
+
     def _command(self, frame: Frame) -> None:
         match frame.get("op"):
             case "hand":
@@ -141,7 +152,7 @@ class SessionWorker:
                 self._reconciled(frame)
             case "sweep":
                 self._answer(frame, {"result": "ok"})
-                self._sweeping.want()
+                self._sweeping.want(frozenset(names_of(frame, "names")) or None)
             case "stop":
                 self._answer(frame, {"result": "ok"})
                 self._stop(sweep=frame.get("sweep") is True)
@@ -152,6 +163,7 @@ class SessionWorker:
         """Compare our next number with the ledger's before anything connects."""
         session, wanted = self._parts.session, number(frame, "min_next_sender")
         stored, _ = session.numbers()
+        self._sweeping.strangers.told(frozenset(names_of(frame, "foreign")))
         if session.sequence.epoch > number(frame, "epoch"):
             wanted = 0  # the numbers were reset since; the gateway reads it from `resets`
         session.sequence.accept_once = frame.get("accept") is True
@@ -295,7 +307,7 @@ class SessionWorker:
         except FixError:
             return  # the gateway quarantines it; the order stays live
         heard = self._hearing.take(inbound)
-        if not heard.is_news:
+        if not heard.is_news or self._is_strangers(heard.cl_ord_id, inbound):
             return
         cl_ord_id = heard.cl_ord_id
         if isinstance(inbound, ExecutionReport) and heard.works:
@@ -306,6 +318,12 @@ class SessionWorker:
         self._sweeping.heard(cl_ord_id, inbound)
         if heard.ends:
             self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
+
+    def _is_strangers(self, cl_ord_id: str, inbound: Inbound) -> bool:
+        """Return whether a message is about an order that is not ours and that nobody cancels."""
+        if self._parts.journal.knows(cl_ord_id):
+            return False
+        return self._sweeping.strangers.took(inbound)
 
     # -- sweeps -------------------------------------------------------------------------------
 

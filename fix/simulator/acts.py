@@ -60,6 +60,8 @@ ACTS = {
     "correct": "correct its last trade to QTY, default half (150=G)",
     "repeat": "send its last report again, under the same ExecID",
     "status": "report its state unasked (150=I)",
+    "stranger": "a trader enters an order at the broker's screen: buy QTY of the instrument that"
+    " ORDER names at PRICE; it rests, under a ClOrdID that is not ours",
 }
 """What may be done to one order, by its ClOrdID or to the newest one that it fits."""
 
@@ -104,7 +106,8 @@ def first_steps(order: Order, tell: Reporter) -> list[Reply]:
 
 def act_on(order: Order, act: Act, tell: Reporter) -> list[Reply]:
     """Return what is said when this is done to an order; nothing if it does not fit."""
-    return _DOING[act.what](order, act, tell) if fits(order, act) else []
+    doing = _DOING.get(act.what)
+    return doing(order, act, tell) if doing is not None and fits(order, act) else []
 
 
 def fits(order: Order, act: Act) -> bool:

@@ -22,7 +22,7 @@ from decimal import Decimal
 from fix.simulator.acts import Act, act_on, first_steps, fits
 from fix.simulator.control import SimulatedQuote
 from fix.simulator.order import HALTED, LATER, Manner, Order, OrderOutcome, Reply
-from fix.simulator.reporting import Reporter, not_known, refused, rejected_message
+from fix.simulator.reporting import Reporter, none_found, not_known, refused, rejected_message
 from fix.wire.messages import Fields
 
 DECK = (
@@ -37,6 +37,8 @@ _UNDOING = frozenset({_O.BUST, _O.CORRECT})
 _RESTING = frozenset({_O.REST, _O.SUSPEND, _O.DONE_FOR_DAY, _O.EXPIRE, _O.RESTATE})
 _DROP = Reply(fields=(), drop=True)
 _TOO_LATE, _UNKNOWN = "0", "1"
+STRANGER = "TRADER-"
+"""How the ClOrdID of an order begins that a trader entered by hand."""
 
 
 def outcome_of(seed: str, index: int) -> OrderOutcome:
@@ -103,9 +105,28 @@ class SimulatedMarket:
 
     def act(self, act: Act) -> list[Reply]:
         """Do this to the named order, or to the newest that it fits; nothing if there is none."""
+        if act.what == "stranger":
+            return self._entered_by_hand(act)
         named = [self.orders[act.order]] if act.order in self.orders else []
         chosen = named or [] if act.order else [o for o in self._each() if fits(o, act)][-1:]
         return [one for order in chosen for one in self._say(order, act_on(order, act, self._tell))]
+
+    def _entered_by_hand(self, act: Act) -> list[Reply]:
+        """Take an order that did not come over the session; its name continues no other."""
+        number = 1 + sum(name.startswith(STRANGER) for name in self.orders)
+        order = Order(
+            cl_ord_id=f"{STRANGER}{number}",
+            order_id=f"S{self._index:08d}-{number}",
+            symbol=act.order,
+            side="1",
+            qty=act.qty or 1,
+            limit=Decimal(act.price or "1"),
+            tif="0",
+            account="TRADER",
+            outcome=_O.REST,
+        )
+        self.orders[order.cl_ord_id] = order
+        return [self._tell.report(order, "0")]
 
     def session_changed(self) -> list[Reply]:
         """Return the fills of resting orders that the new session's quotes meet."""
@@ -293,7 +314,8 @@ class SimulatedMarket:
     def _mass_status(self, fields: Mapping[int, str]) -> list[Reply]:
         answers: list[Reply] = []
         chosen = [order for order in self._each() if order.is_live or order.held]
-        for order in chosen:
-            extra = ((584, fields[584]), (911, str(len(chosen))))
+        for number, order in enumerate(chosen, start=1):
+            last = ((912, "Y"),) if number == len(chosen) else ()
+            extra = ((584, fields[584]), (911, str(len(chosen))), *last)
             answers += [*self._break_silence(order), self._tell.report(order, "I", extra)]
-        return answers
+        return answers or [none_found(fields)]

@@ -110,6 +110,16 @@ def rejected_message(fields: Mapping[int, str], *, session: bool) -> Reply:
     return Reply(fields=((35, "j"), *words, (379, fields[11]), (380, "0")))
 
 
+def none_found(fields: Mapping[int, str]) -> Reply:
+    """Return the answer to a mass status request when no order is open.
+
+    Source: FIX 4.4 volume 4, OrderMassStatusRequest: 150=I, 39=8, 103=5 and the request's id.
+    """
+    said = ((35, "8"), (37, "NONE"), (17, "0"), (150, "I"), (39, "8"), (55, "[N/A]"), (54, "7"))
+    numbers = ((151, "0"), (14, "0"), (6, "0"), (103, "5"), (584, fields[584]))
+    return Reply(fields=(*said, *numbers, (911, "0"), (912, "Y"), (58, "no open order")))
+
+
 def not_known(fields: Mapping[int, str]) -> Reply:
     """Return the answer to a status request for an order that never came."""
     said = (

@@ -11,10 +11,12 @@ Not here: the record itself.
 
 import base64
 import hashlib
+import re
 
 CL_ORD_ID_LENGTH = 20
 LEAF_BYTES = 32
 _BITS_IN_BYTES = 13
+_FORM = re.compile(r"[A-Z2-7]{20}")
 
 
 def cl_ord_id(leaf: bytes) -> str:
@@ -26,6 +28,11 @@ def cl_ord_id(leaf: bytes) -> str:
     if len(leaf) != LEAF_BYTES:
         raise ValueError(f"a leaf hash has {LEAF_BYTES} bytes, not {len(leaf)}")
     return base64.b32encode(leaf[:_BITS_IN_BYTES]).decode("ascii")[:CL_ORD_ID_LENGTH]
+
+
+def has_our_form(name: str) -> bool:
+    """Return whether a ClOrdID could be one of ours; a broker's own or a trader's is not."""
+    return _FORM.fullmatch(name) is not None
 
 
 def sweep_id(kind: str, orig_cl_ord_id: str, attempt: int) -> str:

@@ -42,7 +42,8 @@ class ExecutionReport:
 
     Quantities, prices and commission are decimal text; empty means not given. `exec_id` is unique
     with the session and trade date, and ``0`` on status reports. `reject_reason` is OrdRejReason
-    (103).
+    (103). Answers to a mass status request name it in `mass_id` (584), with TotNumReports (911) and
+    LastRptRequested (912).
     """
 
     envelope: Envelope
@@ -66,11 +67,21 @@ class ExecutionReport:
     reject_reason: str
     transact_time: str
     text: str
+    account: str = ""
+    price: str = ""
+    mass_id: str = ""
+    reports_total: int = 0
+    is_last: bool = False
 
     @property
     def is_status(self) -> bool:
         """Whether this only answers a status request."""
         return self.exec_type == STATUS
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether this says that a mass status request found no order."""
+        return self.is_status and bool(self.mass_id) and self.ord_status == "8"
 
     @property
     def is_trade(self) -> bool:
@@ -114,6 +125,7 @@ class CancelReject:
     response_to: str
     reason: str
     text: str
+    order_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +200,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
                 response_to=reader.text(434),
                 reason=reader.optional(102),
                 text=reader.optional(58),
+                order_id=reader.optional(37),
             )
         case "r":
             return MassCancelReport(
@@ -306,10 +319,19 @@ def _execution_report(reader: _FieldReader) -> ExecutionReport:
         reject_reason=reader.optional(103),
         transact_time=reader.optional(60),
         text=reader.optional(58),
+        account=reader.optional(1),
+        price=reader.optional(44),
+        mass_id=reader.optional(584),
+        reports_total=_count(reader.optional(911)),
+        is_last=reader.optional(912) == "Y",
     )
     if report.is_trade and not (report.last_qty and report.last_price):
         raise reader.fault("a trade without LastQty (32) or LastPx (31)")
     return report
+
+
+def _count(text: str) -> int:
+    return int(text) if _INTEGER.fullmatch(text) else 0
 
 
 def _exec_type(reader: _FieldReader) -> str:

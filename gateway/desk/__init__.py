@@ -7,6 +7,7 @@ Not here: transport, HTML, the walk's own order.
     intents     an agent's request as a decision id, a record and a wish
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     orders      orders as their owners see them, and the cancel of one order
+    foreign     orders at the broker that are not ours
     answers     answers to an agent, made from the decision's records
     feeding     what feeds deliver: judged, a change of condition on record
     reads       records of who looked at what

@@ -46,6 +46,7 @@ from gateway.walk.dispatch import DispatchTools, dispatch
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.ports import Case, Tags, Tools
+from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
@@ -70,6 +71,7 @@ class DeskParts:
         feeding: takes what feeds post; None where the market is played.
         receipts: signs answers; None gives answers without a receipt.
         session: returns the FIX session's state, from memory; None without a session.
+        foreign: orders at the broker that are not ours; None where nobody folds them.
         cancel_all: cancels every live order; None without a FIX session, as `drills`.
     """
 
@@ -92,6 +94,7 @@ class DeskParts:
     feeding: Feeding | None = None
     receipts: Receipts | None = None
     session: Callable[[], SessionStatus | None] = lambda: None
+    foreign: ForeignOrders | None = None
     cancel_all: CancelAll | None = None
     drills: Drills | None = None
 

@@ -29,7 +29,13 @@ from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.simulator import Simulator
-from gateway.launch.controls import enter_mode, make_controls, make_session
+from gateway.launch.controls import (
+    enter_mode,
+    make_controls,
+    make_foreign,
+    make_section,
+    make_session,
+)
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours
 from gateway.launch.parts import (
@@ -225,6 +231,7 @@ class _Starter:
                 differences=self._desk_made.own.section.differences,
                 epoch=lambda: epoch_of(reader, profile.name, fix.resets()),
                 resends=Resends(reader, profile.name),
+                foreign=profile.foreign_orders,
             ),
             reader,
             self._telemetry,
@@ -245,24 +252,11 @@ class _Starter:
         profile: Profile,
     ) -> Desk:
         plan = self._plan
-        section = Section(
-            ledger=ledger,
-            reader=reader,
-            bundle=plan.policy,
-            policy_keys=plan.keyring.public_keys(),
-            kill=word.read,
-            wall_us=clock.wall_us,
-            send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
-            gathering=plan.gathering,
-        )
-        for fold in (section.differences, section.stops):
-            ledger.subscribe(fold.follow)
-            fold.read(ledger.size)
-        for account in (plan.tags.account, f"{plan.tags.account}.agent"):
-            section.open_account(account, plan.equity_minor)
+        section = make_section(plan, word, ledger, reader)
         tools = make_tools(plan, ledger, engine)
         cancel_all, drills = make_controls(word, fix, ledger, reader, self._orders)
         self._events.cancel_all = cancel_all
+        self._events.foreign = foreign = make_foreign(ledger, reader, profile)
         dispatching = DispatchTools(
             ledger=ledger,
             orders=self._orders,
@@ -298,7 +292,8 @@ class _Starter:
                 witnessed=self._publishing.document,
                 receipts=Receipts(ledger, plan.origin, plan.tags.run_id),
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
-                session=lambda: session_of(fix, profile, self._events.reconciled),
+                session=lambda: session_of(fix, profile, self._events),
+                foreign=foreign,
                 cancel_all=cancel_all,
                 drills=drills,
             )

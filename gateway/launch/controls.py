@@ -5,6 +5,7 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
+from gateway import clock
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.modes import ModeWanted, refuse_mode
@@ -16,9 +17,12 @@ from gateway.installation.keys.mode_mark import signed_mode
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
 from gateway.walk.journal.control.modes import Mode, mode_entered
+from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import newest_drill
 from gateway.walk.projections.modes import MODE_KINDS, mode_history
 from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.stops import open_cancel_all
+from gateway.walk.section import Section
 
 
 def make_controls(
@@ -31,7 +35,8 @@ def make_controls(
 
     drilled = newest_drill(reader)
     drills = Drills(word=word, child=fix, ledger=ledger, live=live, newest=drilled)
-    return CancelAll(ledger, fix.sweep, live), drills
+    cancel_all = CancelAll(ledger, fix.sweep, live, fix.sweep, open_cancel_all(reader))
+    return cancel_all, drills
 
 
 def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
@@ -41,8 +46,37 @@ def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
         folder=plan.state.root / "fix",
         kill_word=plan.state.kill_word,
         log_path=plan.state.logs / "fix.log",
+        foreign=events.foreign_names,
     )
     return (FixChild if plan.sends else ShadowFix)(config, on_event=events.on_fix)
+
+
+def make_foreign(ledger: Ledger, reader: LedgerReader, profile: Profile) -> ForeignOrders:
+    """Return the orders at the broker that are not ours, folded from the records so far."""
+    foreign = ForeignOrders(reader, profile.name)
+    ledger.subscribe(foreign.follow)
+    foreign.read(ledger.size)
+    return foreign
+
+
+def make_section(plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReader) -> Section:
+    """Return the section in which verdicts are given, folded, with the run's accounts open."""
+    section = Section(
+        ledger=ledger,
+        reader=reader,
+        bundle=plan.policy,
+        policy_keys=plan.keyring.public_keys(),
+        kill=word.read,
+        wall_us=clock.wall_us,
+        send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
+        gathering=plan.gathering,
+    )
+    for fold in (section.differences, section.stops):
+        ledger.subscribe(fold.follow)
+        fold.read(ledger.size)
+    for account in (plan.tags.account, f"{plan.tags.account}.agent"):
+        section.open_account(account, plan.equity_minor)
+    return section
 
 
 def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:

@@ -24,6 +24,7 @@ from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.threads.settler import Settler
 from gateway.walk.journal.session import SessionEvent
+from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import STEPS
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import record_resets
@@ -64,6 +65,7 @@ class Events:
         self.cancels: CancelRecords | None = None
         self.book_check: BookCheck | None = None
         self.cancel_all: CancelAll | None = None
+        self.foreign: ForeignOrders | None = None
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
@@ -72,12 +74,17 @@ class Events:
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
+            _in_background(self._go_on_cancelling)
         elif name == "reset":
             _in_background(self._reset)
         elif name == "sweep":
             if self._is_told(event):
                 self._sweeps.append(event)
             _in_background(self._swept)
+
+    def foreign_names(self) -> tuple[str, ...]:
+        """Return the orders at the broker that are not ours and may trade, by name."""
+        return () if self.foreign is None else self.foreign.working()
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
         """Record an event of the engine."""
@@ -104,6 +111,12 @@ class Events:
                 inbox_offset=settler.offset,
                 told=self._answered,
             )
+
+    def _go_on_cancelling(self) -> None:
+        """Go on with a cancel-all that an earlier logon, child or gateway left unfinished."""
+        if self.cancel_all is not None:
+            with contextlib.suppress(AuditError):  # the next logon tries again
+                self.cancel_all.go_on()
 
     def _answered(self, answered: int, asked: int) -> None:
         self.reconciled = (answered, asked)

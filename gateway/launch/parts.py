@@ -274,6 +274,7 @@ def make_book_check(
             session=session,
             instruments=plan.instruments,
             pause=clock.pause,
+            foreign=plan.profile(plan.settings.fix.port or 1).foreign_orders,
         )
     )
 

@@ -7,7 +7,7 @@ all recorded ones, and orders in flight are asked for as at every start. The sam
 broker reset its numbers once where its profile does not allow that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
@@ -21,7 +21,7 @@ from fix.simulator.control import exec_number
 from gateway import clock
 from gateway.errors import NotReadyError, RequestError, SessionLostError, SettingsError
 from gateway.installation.children.fix import FixChild
-from gateway.launch.events import note
+from gateway.launch.events import Events, note
 from gateway.launch.plan import Plan
 from gateway.telemetry.session import SessionStatus, session_status
 from gateway.walk.journal.session import FixInbound
@@ -134,17 +134,18 @@ def numbers_of(plan: Plan, reader: LedgerReader) -> SessionNumbers:
     return numbers(reader, _session(plan), found, clock.wall_us())
 
 
-def session_of(fix: FixChild, profile: Profile, reconciled: tuple[int, int]) -> SessionStatus:
+def session_of(fix: FixChild, profile: Profile, events: Events) -> SessionStatus:
     """Return the session's status, from memory."""
-    return session_status(
+    status = session_status(
         profile,
         fix.vitals,
         state=fix.state,
         detail=fix.detail,
         logon_no=fix.logon_no,
-        reconciled=reconciled,
+        reconciled=events.reconciled,
         now_us=clock.monotonic_us(),
     )
+    return replace(status, foreign=len(events.foreign_names()))
 
 
 def what_to_do(refused: str) -> str:

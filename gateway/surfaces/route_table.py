@@ -49,6 +49,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/kill"): "nothing is read: the form only",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/orders"): "orders",
+    ("GET", "/v1/orders/foreign"): "orders",
     ("GET", "/v1/orders/{name}"): "order/CLORDID",
     ("GET", "/v1/kill"): "kill",
     ("GET", "/metrics"): "nothing is read: figures only",

@@ -48,6 +48,9 @@ METRICS: Final = {
     "countersign_orders_live": MetricSpec(
         kind=GAUGE, labels=(), help="orders that may be working at the broker"
     ),
+    "countersign_foreign_orders_working": MetricSpec(
+        kind=GAUGE, labels=(), help="orders at the broker that are not ours and may trade"
+    ),
     "countersign_holds_waiting": MetricSpec(
         kind=GAUGE, labels=(), help="decisions that wait for a person"
     ),

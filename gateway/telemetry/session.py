@@ -73,6 +73,7 @@ class SessionStatus:
         missing: the broker's messages that are known to be missing: first number, or None.
         received_ms, sent_ms: since the last message in each direction; None before the first.
         answered, asked: orders in the newest reconciliation.
+        foreign: orders at the broker that are not ours and may trade.
     """
 
     name: str
@@ -93,6 +94,7 @@ class SessionStatus:
     sent: int = 0
     answered: int = 0
     asked: int = 0
+    foreign: int = 0
     rates: tuple[SessionRate, ...] = ()
     gaps: tuple[SessionGap, ...] = ()
     recent: tuple[SessionMessage, ...] = ()
@@ -108,6 +110,7 @@ class SessionStatus:
             "sent_ms_ago": self.sent_ms,
             "told_ms_ago": self.told_ms,
             "reconciled": [self.answered, self.asked],
+            "foreign_orders": self.foreign,
         }
 
 

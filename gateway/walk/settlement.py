@@ -24,6 +24,7 @@ from hashlib import sha256
 from audit.errors import CanonicalError, DraftError
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
+from fix.dialects.profile import ForeignTreatment
 from fix.errors import FixError
 from fix.orders.state import (
     Anomaly,
@@ -63,6 +64,7 @@ from gateway.walk.reconciliation.cancel_ends import (
 )
 from gateway.walk.reconciliation.quarantine import alarms_of, restatement
 from gateway.walk.reconciliation.resends import Resends
+from gateway.walk.reconciliation.strangers import told_by_stranger, unknown_order
 from risk.state.instrument import Instrument
 
 WORKS_AGAIN = "works_again"
@@ -99,6 +101,7 @@ class SettleTools:
         epoch: the present numbering of our messages; an old number may name another order now.
         resends: what was heard before; None takes every message for news, as a replay must.
         revives: whether news may reopen an ended order; a replay follows its record.
+        foreign: what the profile says about orders that are not ours.
     """
 
     ledger: LedgerPort
@@ -114,6 +117,7 @@ class SettleTools:
     epoch: Callable[[], int] = field(default=lambda: 0)
     resends: Resends | None = None
     revives: bool = True
+    foreign: ForeignTreatment = ForeignTreatment.SHOW
 
 
 def settle(received: Received, tools: SettleTools) -> None:
@@ -143,12 +147,8 @@ def settle(received: Received, tools: SettleTools) -> None:
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
     if ended is not None:
         standing, outcome = ended
-        seal = decision_sealed(
-            f"decision/{standing.decision_id}",
-            outcome,
-            account=standing.account,
-            again=standing.seals,
-        )
+        stream, account = f"decision/{standing.decision_id}", standing.account
+        seal = decision_sealed(stream, outcome, account=account, again=standing.seals)
         tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
         reach("settle.sealed")
     if named:
@@ -173,11 +173,12 @@ def _read(
         return _refused(message, received, tools, inbound)
     if not isinstance(message, ExecutionReport):
         return (inbound, *_other(message, received, tools)), None
-    standing = tools.orders.by_cl_ord_id(message.orig_cl_ord_id or message.cl_ord_id)
+    named = tools.orders.by_cl_ord_id
+    standing = named(message.orig_cl_ord_id or message.cl_ord_id) or named(message.cl_ord_id)
     if standing is None:
-        standing = tools.orders.by_cl_ord_id(message.cl_ord_id)
-    if standing is None:
-        return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
+        why = _anomaly(received, tools, "unknown_order", message.cl_ord_id)
+        at, ours = _said_at(received, tools), tools.orders.by_broker_id
+        return (inbound, *unknown_order(message, why, ours, tools.foreign, at, old=old)), None
     if message.is_status and old:
         return (inbound,), _unsealed(standing)  # an old state is no news
     tools = replace(tools, revives=tools.revives and not old)
@@ -204,6 +205,7 @@ def _alarms(
         instrument=tools.instrument,
         differences=tools.differences,
         old=old,
+        foreign=tools.foreign,
     )
 
 
@@ -311,17 +313,18 @@ def _next_state(
 
 def _resolved_lots(standing: Standing, tools: SettleTools) -> int:
     """Return how many lots of the broker's total were resolved by persons; they need no trade."""
-    if tools.differences is None:
-        return 0
-    return tools.differences.resolved_of(standing.cl_ord_id)
+    known = tools.differences
+    return 0 if known is None else known.resolved_of(standing.cl_ord_id)
 
 
 def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Draft, ...]:
     """Return the drafts of a message that is no execution report."""
     if not isinstance(message, CancelReject):
         return ()
-    standing = tools.orders.by_cancel_id(message.cl_ord_id)
-    ended = standing and refused_by_broker(standing, message, _said_at(received, tools))
+    standing, at = tools.orders.by_cancel_id(message.cl_ord_id), _said_at(received, tools)
+    ended = standing and refused_by_broker(standing, message, at)
+    if not standing:
+        ended = told_by_stranger(message, tools.orders.by_broker_id, tools.foreign, at)
     return (ended or _anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
 
 

@@ -34,6 +34,7 @@ from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.decision import RECORD_RULES
 from gateway.walk.journal.run import order_profile
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
+from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.gathering import Gathering
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.resends import Resends
@@ -176,6 +177,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
     word = KillWord(state / "kill.word", create=True)
+    foreign = ForeignOrders(reader, "EMSSIM")
     section = _section(ledger, reader, keyring, word, wall, send_within_us, monotonic)
     desk = Desk(
         own=DeskParts(
@@ -208,12 +210,13 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             origin="pages.test",
             parts=lambda: {"ledger": "ready"},
             telemetry=Telemetry(),
+            foreign=foreign,
             cancel_all=CancelAll(ledger, broker.sweep, lambda: _live(orders)),
             drills=Drills(word=word, child=broker, ledger=ledger, live=lambda: _live(orders)),
         )
     )
-    for fold in (section.differences, section.stops):
-        ledger.subscribe(fold.follow)
+    for follow in (section.differences.follow, section.stops.follow, foreign.follow):
+        ledger.subscribe(follow)
     return SmallDesk(
         desk=desk,
         keyring=keyring,

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/decisions/x/approval"),
         ("GET", "/v1/events"),
         ("GET", "/v1/orders"),
+        ("GET", "/v1/orders/foreign"),
         ("GET", "/v1/orders/{name}"),
         ("POST", "/v1/orders/{name}/cancel"),
         ("POST", "/v1/market/events"),

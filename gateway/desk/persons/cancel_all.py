@@ -1,8 +1,12 @@
 """Cancelling every live order, apart from the kill: recorded, then swept by the FIX child.
 
 It stops nothing: new orders may follow unless a stop is in force.
+
+A request whose sweep did not end (the FIX child or the gateway died) goes on at the next logon,
+from its record, for the orders that were live when it was made.
 """
 
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -13,8 +17,10 @@ from audit.sequencer.ledger import Lane
 from gateway.errors import StopRefusedError
 from gateway.walk.journal.control.stops import cancel_all_asked, cancel_all_outcome
 from gateway.walk.ports import LedgerPort
+from gateway.walk.projections.stops import OpenCancelAll
 
 _ID_BYTES: Final = 16
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -24,12 +30,15 @@ class CancelAll:
     Attributes:
         sweep: asks the child for one sweep; it returns whether the child took it.
         live: ClOrdIDs that may work at the broker.
+        again: asks the child for a sweep of the orders with these ClOrdIDs.
+        open: the request whose sweep has not ended, at first the one on record.
     """
 
     ledger: LedgerPort
     sweep: Callable[[], bool]
     live: Callable[[], Sequence[str]]
-    _asked: str = ""
+    again: Callable[[Sequence[str]], bool] = lambda _: False
+    open: OpenCancelAll | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, actor: str, reason: str) -> dict[str, Any]:
@@ -45,14 +54,29 @@ class CancelAll:
         cancel_id, live = secrets.token_hex(_ID_BYTES), sorted(self.live())
         with self._lock:
             self.ledger.append(cancel_all_asked(cancel_id, actor, reason, live), lane=Lane.URGENT)
-            # a crash here leaves a request without an outcome: the orders live on, ask again
-            self._asked = cancel_id
+            # a crash here leaves a request without an outcome: it goes on at the next logon
+            self.open = OpenCancelAll(cancel_id=cancel_id, live=tuple(live))
         if not self.sweep():
             raise StopRefusedError(
-                problem="the FIX process is down or does not answer: nothing is cancelled yet; ask"
-                " again, or press the kill, which cancels until every order is gone"
+                problem="the FIX process is down or does not answer: nothing is cancelled yet. The"
+                " request is on record and goes on when the session is back; the kill also cancels"
+                " until every order is gone"
             )
         return {"cancel_id": cancel_id, "live": live}
+
+    def go_on(self) -> None:
+        """Ask for the open request's sweep again, after a logon; nothing without one.
+
+        Raises:
+            AuditError: the ledger does not take the outcome of a request that had no order.
+        """
+        found = self.open
+        if found is None:
+            return
+        if not found.live:
+            self.record_outcome(confirmed=(), unknown=(), still_open=())
+        elif self.again(found.live):
+            _log.warning("cancel-all %s goes on: %s orders", found.cancel_id, len(found.live))
 
     def record_outcome(
         self, *, confirmed: Sequence[str], unknown: Sequence[str], still_open: Sequence[str]
@@ -63,8 +87,8 @@ class CancelAll:
             AuditError: the ledger does not take it.
         """
         with self._lock:
-            if not self._asked:
+            if self.open is None:
                 return
             outcome = {"confirmed": confirmed, "unknown": unknown, "open": still_open}
-            self.ledger.append(cancel_all_outcome(self._asked, outcome), lane=Lane.URGENT)
-            self._asked = ""
+            self.ledger.append(cancel_all_outcome(self.open.cancel_id, outcome), lane=Lane.URGENT)
+            self.open = None

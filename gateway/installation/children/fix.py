@@ -19,7 +19,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fix.dialects.profile import profile_document
 from fix.durable.inbox import Entry, read_from
@@ -165,9 +165,13 @@ class FixChild:
         frame: Frame = {"op": "reconciled", "logon_no": logon_no}
         return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
-    def sweep(self) -> bool:
-        """Let the child cancel all orders; return whether it will. An event has the outcome."""
-        return self._ask({"op": "sweep"}, self._config.answer_timeout_s)["result"] == "ok"
+    def sweep(self, names: Sequence[str] = ()) -> bool:
+        """Let the child cancel all orders, or those with these ClOrdIDs; an event has the outcome.
+
+        Returns whether it will.
+        """
+        frame: Frame = {"op": "sweep", **({"names": list(names)} if names else {})}
+        return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
         """Return whether the child confirmed that no new order passes; if not, it is dead now.
@@ -291,7 +295,8 @@ class FixChild:
     def _logon_frame(self) -> Frame:
         with self._number_lock:
             numbers: Frame = {"min_next_sender": self._next_sender, "epoch": self._epoch}
-        return {**(self._logon_wanted or {}), **numbers}
+        foreign: Frame = {"foreign": list(self._config.foreign())}
+        return {**(self._logon_wanted or {}), **numbers, **foreign}
 
     def _supervise(self) -> None:
         """Run one child after the other until `stop`; this thread is their parent."""

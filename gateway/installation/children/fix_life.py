@@ -9,6 +9,7 @@ import queue
 import socket
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class FixChildConfig:
         program: command line of the child, before the pipe's descriptor.
         answer_timeout_s: after this a hand or pass is ``unknown``.
         backoff_s: first and longest pause before a restart.
+        foreign: returns the orders that work at the broker and are not ours, by name.
     """
 
     profile: Profile
@@ -39,6 +41,7 @@ class FixChildConfig:
     program: tuple[str, ...] = (sys.executable, "-m", "fix.session.main")
     answer_timeout_s: float = 3.0
     backoff_s: tuple[float, float] = (0.2, 10.0)
+    foreign: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,11 +29,14 @@ def list_orders(settings: Settings, *, all_of_them: bool, as_json: bool) -> int:
     token = Keyring(state.keys).token("operator")
     path = f"/v1/orders?state={'all' if all_of_them else 'live'}"
     found = get(state, path, token, WITHIN_S).granted()
+    foreign = get(state, path.replace("?", "/foreign?"), token, WITHIN_S).granted()["orders"]
     if as_json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        sys.stdout.write(json.dumps({**found, "foreign": foreign}, indent=1) + "\n")
         return 0
     for one in found["orders"]:
         sys.stdout.write(_line(one) + "\n")
+    for one in foreign:
+        sys.stdout.write(_foreign_line(one) + "\n")
     if not found["orders"]:
         sys.stdout.write("no orders\n" if all_of_them else "no live orders\n")
     return 0
@@ -54,6 +57,14 @@ def cancel_order(settings: Settings, name: str, reason: str, client_key: str) ->
     why = f" ({done['reason']})" if done["reason"] else ""
     sys.stdout.write(f"the cancel {_SAID[done['result']]}{why}\n{_line(done['order'])}\n")
     return 1 if done["result"] == "not_sent" else 0
+
+
+def _foreign_line(one: dict[str, Any]) -> str:
+    at = f" @ {one['price']}" if one["price"] else ""
+    return (
+        f"not ours: {one['name']} {one['state']:15} {one['side']} {one['quantity']}"
+        f" {one['instrument']}{at}: {one['filled']} filled; ClOrdID {one['cl_ord_id'] or '-'}"
+    )
 
 
 def _line(one: dict[str, Any]) -> str:

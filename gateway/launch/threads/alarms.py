@@ -36,6 +36,8 @@ from gateway.walk.ports import LedgerPort
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 SECRET_BYTES_MIN: Final = 32
 MIB: Final = 1_048_576
+HEARD_LATELY_US: Final = 600_000_000
+"""How long the alarm about an order that is not ours stands after its last report."""
 
 
 _log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ def start_alarms(
         (
             lambda: of_parts(desk.parts()),
             lambda: stale_feeds(desk),
+            lambda: foreign_orders(desk),
             rejects.conditions,
             lambda: little_room(plan.state.root, given.disk_free_min_mib),
         ),
@@ -110,6 +113,18 @@ def stale_feeds(desk: Desk) -> dict[Alarm, str]:
         if (finding := market.finding(feed, instrument, source)).condition is Condition.STALE
     ]
     return {Alarm.FEED_STALE: "; ".join(stale)[:500]} if stale else {}
+
+
+def foreign_orders(desk: Desk) -> dict[Alarm, str]:
+    """Return the alarm while an order that is not ours may trade, or was heard of lately."""
+    found = () if desk.own.foreign is None else desk.own.foreign.listed()
+    since_us = clock.wall_us() - HEARD_LATELY_US
+    shown = [
+        f"{one.name} {one.side} {one.quantity} {one.instrument}: {one.state}, {one.filled} filled"
+        for one in found
+        if one.works or one.said_us >= since_us
+    ]
+    return {Alarm.FOREIGN_ORDER: "; ".join(shown)[:500]} if shown else {}
 
 
 def little_room(folder: Path, free_min_mib: int) -> dict[Alarm, str]:

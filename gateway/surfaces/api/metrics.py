@@ -33,6 +33,8 @@ def _figures(state: Any) -> Iterator[Figure]:  # noqa: ANN401 - the application'
         yield _one("countersign_part_ready", said == READY, part)
     yield _one("countersign_kill_epoch", desk.own.word.read()[0])
     yield _one("countersign_orders_live", len(desk.own.orders.live()))
+    if (foreign := desk.own.foreign) is not None:
+        yield _one("countersign_foreign_orders_working", len(foreign.working()))
     if desk.own.orders.ready:
         yield _one("countersign_holds_waiting", len(desk.own.orders.held()))
     yield from _feeds(desk)

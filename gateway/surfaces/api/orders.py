@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request
 
 from gateway.desk.desk import Desk
+from gateway.desk.foreign import ForeignList, foreign_lines
 from gateway.desk.orders import LISTED_MAX
 from gateway.desk.requests import CancelRequest, CancelResponse, OrderLine, OrderList
 from gateway.installation.keys.keyring import Caller
@@ -28,6 +29,20 @@ def listed(
     desk: Desk = request.app.state.desk
     desk.reads.note(caller, "orders")
     return OrderList(orders=desk.order_desk.listed(caller, live=state == "live", limit=limit))
+
+
+@router.get("/foreign", summary="Orders at the broker that are not ours")
+def foreign(
+    request: Request,
+    caller: Annotated[Caller, Depends(allowed("read"))],
+    state: Annotated[Literal["live", "all"], Query()] = "live",
+    limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
+) -> ForeignList:
+    """Return the orders that others entered on our session or account; an agent sees none."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "orders")
+    found = foreign_lines(caller, desk.own.foreign, live=state == "live", limit=limit)
+    return ForeignList(orders=found)
 
 
 @router.get("/{name}", summary="One order")

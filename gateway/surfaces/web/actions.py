@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from gateway.desk.desk import Desk
+from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
 from gateway.desk.requests import ApprovalRequest, CancelRequest, OrderLine
 from gateway.errors import ApprovalRefusedError, RequestError
@@ -45,6 +46,10 @@ class DeskActions:
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
         """Return orders, newest first."""
         return self._desk.order_desk.listed(caller, live=live, limit=limit)
+
+    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
+        """Return the orders that are not ours, the one heard of last first."""
+        return foreign_lines(caller, self._desk.own.foreign, live=live, limit=limit)
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         """Cancel an order; return what is known of it."""

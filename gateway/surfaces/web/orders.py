@@ -11,6 +11,7 @@ from fastapi import Form, Query, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
+from gateway.desk.foreign import ForeignLine
 from gateway.desk.requests import OrderLine
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
@@ -30,6 +31,9 @@ class OrderActions(Protocol):
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
         """Return orders, newest first."""
 
+    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
+        """Return the orders that are not ours, the one heard of last first."""
+
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         """Cancel an order; return one line for the person."""
 
@@ -46,9 +50,11 @@ class OrderPages:
     ) -> Response:
         """Show the orders that may still trade, or the newest of all."""
         reader = reader_of(request)
-        found = self._actions.orders(reader, live=state == "live", limit=SHOWN_MAX)
+        live = state == "live"
+        found = self._actions.orders(reader, live=live, limit=SHOWN_MAX)
+        foreign = self._actions.foreign(reader, live=live, limit=SHOWN_MAX)
         self._actions.note_read(reader, "orders")
-        shown = {"orders": found, "state": state, "shown_max": SHOWN_MAX}
+        shown = {"orders": found, "foreign": foreign, "state": state, "shown_max": SHOWN_MAX}
         values = {**shown, "once": secrets.token_hex}  # a key for each form
         return self._sheets.page(request, "orders.html", values, here=ORDERS)
 

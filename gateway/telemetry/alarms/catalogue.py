@@ -17,6 +17,7 @@ class Alarm(StrEnum):
     DISK = "disk"
     LEDGER_DOWN = "ledger_down"
     BOOK_DIFFERS = "book_differs"
+    FOREIGN_ORDER = "foreign_order"
     ENGINE_DOWN = "engine_down"
     PART_DOWN = "part_down"
 
@@ -30,6 +31,7 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.DISK: ("little room on the state folder's disk", 0.0),
     Alarm.LEDGER_DOWN: ("the ledger or its database does not answer", 5.0),
     Alarm.BOOK_DIFFERS: ("the book and the broker differ", 0.0),
+    Alarm.FOREIGN_ORDER: ("an order at the broker is not ours", 0.0),
     Alarm.ENGINE_DOWN: ("there is no engine, so no forecast", 60.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),
 }

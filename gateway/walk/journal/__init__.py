@@ -10,6 +10,7 @@ apart by field names. Not here: when a record is appended.
     cancel      a cancel that somebody asked for: the request, how it ended
     verdict     the verdict, and a person's answer to a held one
     session     a FIX session: inbound messages, anomalies, sequence resets
+    foreign     orders at the broker that are not ours
     run         a run: opening, model, marks, end; readers of the log's upkeep
     persons     names out of broker messages, into personal fields
     control/    records about control: stops, differences, access

@@ -7,6 +7,7 @@ Not here: effects, waiting, presentation.
     standing     one decision and its order
     outbox       the standings of all decisions, as a projection
     differences  open differences between book and broker
+    foreign      orders at the broker that are not ours
     modes        the ledger's mode, and what belongs to which mode
     stops        stops in force apart from the kill
     gathering    what the rules of format 2 read besides book, quote and forecast

@@ -59,6 +59,7 @@ class _Standings:
         self.by_decision: dict[str, Standing] = {}
         self.by_cl_ord_id: dict[str, str] = {}
         self.by_cancel_id: dict[str, str] = {}
+        self.by_broker_id: dict[str, str] = {}
         # (session, trade date, ExecID) -> the report as it was booked
         self.reports: dict[tuple[str, str, str], dict[str, str]] = {}
         # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
@@ -84,6 +85,7 @@ class _Standings:
             sent = OrderSent.of(record)
             self.by_msg_seq_num[sent.session_epoch, sent.msg_seq_num] = after.cl_ord_id
         if record.kind is Kind.ORDER_REPORTED:
+            self.by_broker_id[after.broker_id] = decision_id
             told = OrderReported.of(record)
             self.reports[told.session, told.trade_date, told.exec_id] = told.report
 
@@ -227,6 +229,12 @@ class Orders:
         """Return the standing of the order that a requested cancel is for, or None."""
         fold = self._sure()
         decision_id = fold.by_cancel_id.get(cancel_id)
+        return None if decision_id is None else fold.by_decision[decision_id]
+
+    def by_broker_id(self, order_id: str) -> Standing | None:
+        """Return the standing of the order with an OrderID (37) at the broker, or None."""
+        fold = self._sure()
+        decision_id = fold.by_broker_id.get(order_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
     def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:

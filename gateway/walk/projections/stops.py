@@ -16,11 +16,37 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.journal.control.stops import StopBegun, StopEnded
+from gateway.walk.journal.control.stops import (
+    CancelAllAsked,
+    CancelAllOutcome,
+    StopBegun,
+    StopEnded,
+)
 from gateway.walk.projections.differences import RecordsPort
 from risk.state.state import Stop
 
 STOP_KINDS: Final = (Kind.STOP_BEGUN, Kind.STOP_ENDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCancelAll:
+    """A request to cancel every order whose sweep has not ended; `live` are its ClOrdIDs."""
+
+    cancel_id: str
+    live: tuple[str, ...]
+
+
+def open_cancel_all(reader: RecordsPort) -> OpenCancelAll | None:
+    """Return the newest request to cancel every order, if no outcome of it is on record."""
+    found: OpenCancelAll | None = None
+    kinds = (Kind.CANCEL_ALL_ASKED, Kind.CANCEL_ALL_OUTCOME)
+    for record in reader.records(stream="control", kinds=kinds):
+        if record.kind is Kind.CANCEL_ALL_ASKED:
+            asked = CancelAllAsked.of(record)
+            found = OpenCancelAll(cancel_id=asked.cancel_id, live=asked.live)
+        elif found is not None and CancelAllOutcome.of(record).cancel_id == found.cancel_id:
+            found = None
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

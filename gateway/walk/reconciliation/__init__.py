@@ -4,6 +4,7 @@ Not here: how a person resolves a difference.
 
     booking     what a trade books: whole lots and ticks
     resends     whether a message that is sent again is older than the record
+    strangers   messages about orders that are not ours
     quarantine  differences shown by one message, as it is settled
     book_check  the whole book compared with the broker's own messages
     cancels     cancels of the FIX child, recorded

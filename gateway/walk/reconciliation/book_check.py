@@ -16,7 +16,9 @@ from typing import Final, Protocol
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
+from fix.dialects.profile import ForeignTreatment
 from fix.errors import FixError
+from fix.orders.foreign import is_foreign
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import Heard, word_of
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
@@ -54,7 +56,7 @@ class BooksPort(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTools:
-    """What the check needs; `pause` waits so many seconds."""
+    """What the check needs; `pause` waits so many seconds, `foreign` is the profile's word."""
 
     ledger: LedgerPort
     reader: LedgerReader
@@ -63,6 +65,7 @@ class CheckTools:
     session: str
     instruments: Mapping[str, Instrument]
     pause: Callable[[float], None]
+    foreign: ForeignTreatment = ForeignTreatment.SHOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,8 @@ class BookCheck:
             quantity = scaled(report.cum_qty, 0)
         except FixError:
             return  # quarantined when it was settled
+        if self._is_strangers(report):
+            return
         name = report.orig_cl_ord_id or report.cl_ord_id
         key = (report.transact_time[:8], report.exec_id)
         if not report.is_status:
@@ -164,6 +169,14 @@ class BookCheck:
         names = tuple(dict.fromkeys((name, report.cl_ord_id)))
         symbol = report.symbol or ("" if before is None else before.symbol)
         self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity)
+
+    def _is_strangers(self, report: ExecutionReport) -> bool:
+        """Return whether an order is somebody else's, so that no book of ours has it."""
+        tools = self._tools
+        if tools.foreign is ForeignTreatment.BLOCK or not is_foreign(report):
+            return False
+        named = tools.orders.by_cl_ord_id(report.orig_cl_ord_id or report.cl_ord_id)
+        return named is None and tools.orders.by_broker_id(report.order_id) is None
 
     def _apart(self) -> Iterator[Found]:
         """Yield both sides of every order and account."""

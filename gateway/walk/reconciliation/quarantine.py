@@ -13,6 +13,7 @@ from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from fix.dialects.profile import ForeignTreatment
 from fix.errors import FixError
 from fix.orders.state import OrderEvent, event_of
 from fix.wire.messages import parse
@@ -25,6 +26,7 @@ from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import EVERY, Differences
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.cancel_ends import SaidAt
+from gateway.walk.reconciliation.strangers import names_stranger
 from risk.state.instrument import Instrument
 
 QUARANTINED: Final = {
@@ -79,6 +81,7 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
     instrument: Callable[[str], Instrument],
     differences: Differences | None,
     old: bool = False,
+    foreign: ForeignTreatment = ForeignTreatment.SHOW,
 ) -> tuple[Draft, ...]:
     """Return the differences that a message shows, to be committed with its meaning.
 
@@ -92,7 +95,7 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
     for draft in drafts:
         if draft.kind is Kind.FIX_ANOMALY:
             one = _quarantined(
-                FixAnomaly.read(draft.payload).reason, _tags(raw), standing, instrument
+                FixAnomaly.read(draft.payload).reason, _tags(raw), standing, instrument, foreign
             )
             late = undated or _tags(raw).get(_EXEC_TYPE, "") in _LATE
             found.append(None if old else _as_known(one, 0, differences, late=late))
@@ -159,8 +162,9 @@ def _quarantined(
     tags: Mapping[int, str],
     standing: Callable[[str], Standing | None],
     instrument: Callable[[str], Instrument],
+    foreign: ForeignTreatment,
 ) -> Found | None:
-    """Return an anomaly's difference; None if it tells of no trade and ends no order."""
+    """Return an anomaly's difference; None if it tells of no trade and ends no order of ours."""
     cause = QUARANTINED.get(reason)
     if cause is None:
         return None
@@ -180,6 +184,9 @@ def _quarantined(
         return None
     name = _plain(tags.get(_ORIG_CL_ORD_ID) or tags.get(_CL_ORD_ID, ""))
     order = standing(name)
+    spared = foreign is not ForeignTreatment.BLOCK and cause is DifferenceCause.UNREADABLE
+    if order is None and spared and names_stranger(tags):
+        return None
     symbol = _plain(tags.get(_SYMBOL, "")) or EVERY
     if order is not None and order.verdict is not None:
         symbol = VerdictGiven.of(order.verdict).instrument

@@ -11,6 +11,9 @@ from fix.wire.messages import Fields, wire_text
 from tests.doubles.child_desk import ChildDesk, child_desk, order, report
 from tests.doubles.fix_world import PROFILE
 
+OLD = "OLDORDEROLDORDEROLDO"
+"""The ClOrdID of an order of ours that this child was not given."""
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ChildDesk]:
@@ -255,24 +258,24 @@ def test_numbers_that_began_anew_make_no_word_an_old_one(world: ChildDesk, begun
 def test_what_the_engine_took_in_an_earlier_life_is_old(world: ChildDesk) -> None:
     world.session.next_numbers = (7, 20)
     world.ask("logon", epoch=0, min_next_sender=1)
-    world.hears(*report("A", "0", "0", t151="5", t34="19", t43="Y"))
+    world.hears(*report(OLD, "0", "0", t151="5", t34="19", t43="Y"))
     assert world.live() == []
-    world.hears(*report("A", "0", "0", t151="5", t34="20", t43="Y"))
-    assert world.live() == ["A"]
+    world.hears(*report(OLD, "0", "0", t151="5", t34="20", t43="Y"))
+    assert world.live() == [OLD]
 
 
 def test_an_order_of_an_earlier_journal_lives_again_as_the_report_describes_it(
     world: ChildDesk,
 ) -> None:
-    entry = world.hears(*report("OLD", "H", "0", t19="X", t151="5"))
+    entry = world.hears(*report(OLD, "H", "0", t19="X", t151="5"))
     (found,) = world.journal.live()
     assert found == LiveOrder(
-        cl_ord_id="OLD",
-        fields=((35, "D"), (11, "OLD"), (55, "SPXN"), (54, "1"), (38, "5")),
+        cl_ord_id=OLD,
+        fields=((35, "D"), (11, OLD), (55, "SPXN"), (54, "1"), (38, "5")),
         inbox_offset=entry.next_offset,
     )
     world.hears(*report("", "H", "0", t19="X", t151="5")[:3], (17, "X"), (150, "H"), (39, "0"))
-    assert world.live() == ["OLD"], "a report that names none revives none"
+    assert world.live() == [OLD], "a report that names none revives none"
 
 
 def test_reports_of_an_earlier_life_are_accounted_for_before_anything_else(tmp_path: Path) -> None:

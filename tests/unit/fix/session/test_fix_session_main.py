@@ -250,21 +250,22 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_child_says_hello_with_its_numbers_and_what_is_live(folder: Path) -> None:
     journal = Journal(folder / "journal")
-    for name in ("A", "B", "C"):
+    a, b, c, x = ("A" * 20, "B" * 20, "C" * 20, "X" * 20)
+    for name in (a, b, c):
         journal.opened(LiveOrder(cl_ord_id=name, fields=order(name), inbox_offset=0))
     inbox = Inbox(folder / "inbox")
-    early = inbox.append(wire_text(report("B", "4", "4")))
-    journal.closed("C", early.next_offset, "4")
+    early = inbox.append(wire_text(report(b, "4", "4")))
+    journal.closed(c, early.next_offset, "4")
     for _ in range(1001):  # more than one reading
-        inbox.append(wire_text(report("X", "0", "0")))
-    inbox.append(wire_text(report("A", "4", "4")))
+        inbox.append(wire_text(report(x, "0", "0")))
+    inbox.append(wire_text(report(a, "4", "4")))
     inbox.close()
     journal.close()
     profile = named(PROFILE)
     (folder / "store").mkdir()
     _, told = built(folder, profile)
     assert told.said("hello") == [
-        {"ev": "hello", "next_sender": 1, "next_target": 1, "live": ["B"], "damaged": False}
+        {"ev": "hello", "next_sender": 1, "next_target": 1, "live": [b], "damaged": False}
     ], "a report that was accounted for is not looked at again; one that was not, is"
 
 

@@ -165,7 +165,7 @@ def test_a_book_with_too_much_is_adjusted_down(desk: MemoryDesk) -> None:
 
 def test_trades_of_an_order_that_is_not_ours_go_where_the_officers_say(desk: MemoryDesk) -> None:
     order = desk.rest(50)
-    desk.settled(desk.report(order, t11="NOBODYS", t32="4", t14="4"))
+    desk.settled(desk.report(order, t11="NOBODYSORDERNOBODYSO", t32="4", t14="4"))
     found = open_one(desk)
     own = desk.small.desk.own
     for wrong in ({}, {"account": AGENT_ACCOUNT}, {"account": "strange", "side": "BUY"}):

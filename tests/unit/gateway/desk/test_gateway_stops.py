@@ -1,5 +1,6 @@
 """Stops apart from the kill: on record, for every verdict and every announcement after it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,12 +11,13 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
 from gateway.desk.persons import stops as stopping
+from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.statements import log_id
 from gateway.desk.requests import IntentResponse
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.surfaces.web.actions import DeskControls
-from gateway.walk.projections.stops import Stops
+from gateway.walk.projections.stops import Stops, open_cancel_all
 from risk.state.state import Stop
 from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
 
@@ -216,6 +218,44 @@ def test_a_child_that_takes_no_sweep_is_said(desk: MemoryDesk) -> None:
     own.cancel_all.sweep = lambda: False
     with pytest.raises(StopRefusedError, match="nothing is cancelled yet"):
         stopping.cancel_all(own, "ada", "end of the day")
+
+
+def test_a_request_that_no_sweep_ended_goes_on_from_its_record(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    order = desk.rest().cl_ord_id
+    assert own.cancel_all is not None
+    own.cancel_all.sweep = lambda: False
+    with pytest.raises(StopRefusedError, match="goes on when the session is back"):
+        stopping.cancel_all(own, "ada", "end of the day")
+    (record,) = desk.log.of_kind(Kind.CANCEL_ALL_ASKED)
+    swept: list[tuple[str, ...]] = []
+
+    def again(names: Sequence[str]) -> bool:
+        swept.append(tuple(names))
+        return True
+
+    found = open_cancel_all(own.reader)
+    assert found is not None
+    assert (found.cancel_id, found.live) == (record.body["cancel_id"], (order,))
+    later = CancelAll(own.tools.ledger, lambda: True, list, again, found)
+    desk.rest()
+    later.go_on()
+    assert swept == [(order,)], "an order that came later is not cancelled"
+    later.record_outcome(confirmed=[order], unknown=[], still_open=[])
+    assert open_cancel_all(own.reader) is None
+    later.go_on()
+    assert swept == [(order,)], "over is over"
+
+
+def test_a_request_without_an_order_ends_at_the_next_logon(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    assert own.cancel_all is not None
+    stopping.cancel_all(own, "ada", "end of the day")
+    own.cancel_all.go_on()
+    (outcome,) = desk.log.of_kind(Kind.CANCEL_ALL_OUTCOME)
+    assert outcome.body["confirmed"] == []
+    own.cancel_all.go_on()
+    assert len(desk.log.of_kind(Kind.CANCEL_ALL_OUTCOME)) == 1
 
 
 def test_the_buttons_do_what_they_say(desk: MemoryDesk) -> None:

@@ -79,6 +79,7 @@ def test_without_a_child_only_the_state_is_known() -> None:
         "sent_ms_ago": None,
         "told_ms_ago": None,
         "reconciled": [3, 5],
+        "foreign_orders": 0,
     }
 
 

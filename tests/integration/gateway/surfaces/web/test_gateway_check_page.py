@@ -24,6 +24,7 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
+from gateway.desk.foreign import ForeignLine
 from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.settings import ApiSettings
@@ -56,6 +57,9 @@ class NoDesk:
         pass
 
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
         raise NotImplementedError(caller, live, limit)
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.foreign import ForeignLine
 from gateway.desk.requests import OrderLine
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
@@ -36,6 +37,9 @@ class OneDesk:
         pass
 
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
         raise NotImplementedError(caller, live, limit)
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:

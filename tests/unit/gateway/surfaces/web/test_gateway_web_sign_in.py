@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.foreign import ForeignLine
 from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
@@ -45,6 +46,9 @@ class NoDesk:
         pass
 
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
+        raise NotImplementedError(caller, live, limit)
+
+    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
         raise NotImplementedError(caller, live, limit)
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:

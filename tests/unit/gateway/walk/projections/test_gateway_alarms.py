@@ -31,9 +31,11 @@ def desk(tmp_path: Path) -> MemoryDesk:
 
 
 HEAD = {49: "EMSSIM", 56: "COUNTERSIGN", 34: "9", 52: "20180102-15:00:00"}
+STRANGER = "STRANGERSTRANGERSTRA"
+"""A ClOrdID in our form: one that is not is a stranger's, and no difference."""
 STRANGE = {
     37: "X1",
-    11: "STRANGER",
+    11: STRANGER,
     17: "S1",
     150: "F",
     39: "1",
@@ -61,20 +63,20 @@ def told(records: list[Record]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, ("UNKNOWN_ORDER", None, "SPXN", "STRANGER", 0, 4, "report")),
-        ({55: ""}, ("UNKNOWN_ORDER", None, EVERY, "STRANGER", 0, 4, "report")),
-        ({55: "ODD"}, ("UNKNOWN_ORDER", None, "ODD", "STRANGER", 0, 4, "report")),
+        ({}, ("UNKNOWN_ORDER", None, "SPXN", STRANGER, 0, 4, "report")),
+        ({55: ""}, ("UNKNOWN_ORDER", None, EVERY, STRANGER, 0, 4, "report")),
+        ({55: "ODD"}, ("UNKNOWN_ORDER", None, "ODD", STRANGER, 0, 4, "report")),
         ({41: "OLDER"}, ("UNKNOWN_ORDER", None, "SPXN", "OLDER", 0, 4, "report")),
         (
             {150: "0", 39: "0", 32: "", 31: "", 14: "4"},
-            ("UNKNOWN_ORDER", None, "SPXN", "STRANGER", 0, 4, "report"),
+            ("UNKNOWN_ORDER", None, "SPXN", STRANGER, 0, 4, "report"),
         ),
         ({150: "0", 39: "0", 32: "", 31: "", 14: "0"}, None),
         (
             {150: "H", 14: "0", 19: "E1"},
-            ("UNKNOWN_ORDER", None, "SPXN", "STRANGER", 0, 0, "report"),
+            ("UNKNOWN_ORDER", None, "SPXN", STRANGER, 0, 0, "report"),
         ),
-        ({14: "x"}, ("UNREADABLE", None, "SPXN", "STRANGER", 0, None, "report")),
+        ({14: "x"}, ("UNREADABLE", None, "SPXN", STRANGER, 0, None, "report")),
         ({14: "x", 150: "0", 39: "0"}, None),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_late_acknowledgement_is_no_difference(desk: MemoryDesk) -> None:
 @pytest.mark.parametrize(
     ("changes", "cause", "instrument", "broker"),
     [
-        ({"t11": "NOBODYS-ORDER"}, DifferenceCause.UNKNOWN_ORDER, "SPXN", 1),
+        ({"t11": "NOBODYSORDERNOBODYSO"}, DifferenceCause.UNKNOWN_ORDER, "SPXN", 1),
         ({"t31": "1.005"}, DifferenceCause.UNBOOKABLE, "SPXN", 1),
         ({"t55": "NDXN"}, DifferenceCause.UNBOOKABLE, "SPXN", 1),
         ({"t31": "ten"}, DifferenceCause.UNREADABLE, "SPXN", 1),
@@ -108,7 +108,7 @@ def test_a_trade_that_cannot_be_booked_is_a_difference(
 
 def test_a_status_of_a_strange_order_that_traded_nothing_is_none(desk: MemoryDesk) -> None:
     order = desk.rest(50)
-    raw = desk.report(order, t11="NOBODYS-ORDER", t150="I", t39="8", t14="0")
+    raw = desk.report(order, t11="NOBODYSORDERNOBODYSO", t150="I", t39="8", t14="0")
     assert told(desk.settled(raw)) == []
 
 

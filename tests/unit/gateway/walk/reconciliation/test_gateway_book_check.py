@@ -122,7 +122,7 @@ def test_a_difference_that_goes_away_by_itself_is_none(desk: MemoryDesk) -> None
 
 def test_what_was_found_when_it_was_settled_is_not_told_a_second_time(desk: MemoryDesk) -> None:
     order, other = desk.rest(50), desk.rest(60)
-    desk.settled(desk.report(order, t11="NOBODYS", t32="4", t14="4"))
+    desk.settled(desk.report(order, t11="NOBODYSORDERNOBODYSO", t32="4", t14="4"))
     desk.settled(desk.report(order, t31="1.005", t14="1"))
     desk.settled(desk.report(other, t14="7"))
     causes = [row[0] for row in told(desk)]
