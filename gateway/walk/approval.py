@@ -147,10 +147,11 @@ def order_of(standing: Standing, section: Section, kill: tuple[int, bool]) -> Ap
         raise ApprovalError("the policy changed since the verdict")
     if section.differences.blocks(given.instrument):
         raise ApprovalError("the book differs from the broker's since the verdict")
-    return approve(
+    leaf = standing.approving.leaf
+    return section.approved(given, leaf) or approve(
         given.intent,
         given.verdict,
-        standing.approving.leaf,
+        leaf,
         given.send_before_us,
         given.kill_epoch,
         given.approval,

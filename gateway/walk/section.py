@@ -22,19 +22,19 @@ from gateway.walk.deadlines import Deadlines, SteadyWall
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.decision import policy_named
-from gateway.walk.journal.verdict import VerdictGiven, verdict_given
+from gateway.walk.journal.verdict import KEPT, VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.gathering import Gathering
 from gateway.walk.projections.stops import Stops
 from inference.forecast.forecast import Forecast
-from risk.approved import Approval, approve
+from risk.approved import Approval, ApprovedOrder, approve
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy
-from risk.policy.signing import PolicyStatus, SignedPolicy, verify_signatures
+from risk.policy.signing import PolicyStatus, SignedPolicy, check_signatures, status_at
 from risk.state.book import Book, Released, apply
 from risk.state.busts import BookFold, FoldEvent
 from risk.state.state import KillState, RiskState, SeenIntent, relevant_history, seen
@@ -101,8 +101,7 @@ class Section:
         self.policy_named = policy_named(bundle.policy)
         self._ledger = ledger
         self._reader = reader
-        self._bundle = bundle
-        self._policy_keys = policy_keys
+        self._checked = check_signatures(bundle, policy_keys)
         self._kill = kill
         self._wall_us = wall_us
         self._send_within_us = send_within_us
@@ -110,6 +109,7 @@ class Section:
         self._lock = threading.RLock()
         self._folds: dict[str, _BasisFold] = {}
         self._deposits: dict[str, int] = {}
+        self._approved: dict[bytes, ApprovedOrder] = {}
         self._placebos: dict[str, _BasisFold] = {}
         self._kill_epoch = 0
         self._kill_seq = -1
@@ -124,7 +124,7 @@ class Section:
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return self._bundle.policy
+        return self._checked.policy
 
     def open_account(self, account: str, equity_minor: int) -> None:
         """Open an account with its deposit; its earlier records are folded at first use."""
@@ -165,8 +165,11 @@ class Section:
             return self._advance(self._placebos[account]).book
 
     def status(self) -> PolicyStatus:
-        """Verify the policy's signatures and dates by a wall clock that never goes back."""
-        return verify_signatures(self._bundle, self._policy_keys, self._policy_us())
+        """Return the policy's status by a wall clock that never goes back.
+
+        Its signatures were verified at the start; nothing replaces it while the section lives.
+        """
+        return status_at(self._checked, self._policy_us())
 
     def now(self) -> deadlines.Moment:
         """Read both clocks; a deadline that begins now ends on the clock that reaches it first."""
@@ -219,8 +222,34 @@ class Section:
                     (record,) = self._ledger.append(draft, guard=guard)
                 except GuardMovedError:
                     continue  # a record that the verdict rests on was committed meanwhile
-                return Judged(record=record, intent=intent, verdict=verdict, result=result)
+                judged = Judged(record=record, intent=intent, verdict=verdict, result=result)
+                if result == "approved":
+                    self._keep_order(judged, state, end.wall_us, approval)
+                return judged
             raise NotReadyError(part="section", state="moved under every try")
+
+    def approved(self, given: VerdictGiven, leaf: bytes) -> ApprovedOrder | None:
+        """Return the order that the verdict with this leaf approved here, if it is still kept.
+
+        Its digest binds intent, policy, state and results, so it is the one on record.
+        """
+        order = self._approved.get(leaf)
+        said = (given.verdict_document["verdict_digest"], given.send_before_us, given.kill_epoch)
+        if order is None or (order.verdict_digest, order.send_before_us, order.kill_epoch) != said:
+            return None
+        return order
+
+    def _keep_order(
+        self, judged: Judged, state: RiskState, send_before_us: int, approval: Approval | None
+    ) -> None:
+        """Keep the order that a verdict approves: it is sent next, and need not be parsed again."""
+        if len(self._approved) >= KEPT:
+            del self._approved[next(iter(self._approved))]
+        leaf, epoch = judged.record.leaf, state.kill.egress_epoch
+        with suppress(ApprovalError):  # dispatch asks again, and withdraws it
+            self._approved[leaf] = approve(
+                judged.intent, judged.verdict, leaf, send_before_us, epoch, approval
+            )
 
     def adjust(
         self, account: str, drafts: Callable[[Mapping[str, Book]], Sequence[Draft]]

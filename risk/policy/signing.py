@@ -78,15 +78,37 @@ def sign_policy(policy: Policy, role: str, signer: str, key: Ed25519PrivateKey) 
     return PolicySignature(role=role, signer=signer, signature=key.sign(statement).hex())
 
 
-def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: int) -> PolicyStatus:
-    """Return the status of a signed policy at a wall-clock time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedPolicy:
+    """A policy whose signatures were verified; `signed_by` is empty if they do not suffice."""
+
+    policy: Policy
+    digest: str
+    signed_by: tuple[str, ...]
+
+
+def check_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes]) -> CheckedPolicy:
+    """Verify the signatures of a policy, which no clock changes.
 
     `keys` has trusted raw Ed25519 public keys by role, or by role:signer for several in a role.
     """
-    policy, digest = bundle.policy, policy_digest(bundle.policy)
+    digest = policy_digest(bundle.policy)
     signed_by = _signers(bundle, keys, digest)
     if not _sufficient(bundle, keys, signed_by):
-        standing, signed_by = PolicyStanding.UNSIGNED, ()
+        signed_by = ()
+    return CheckedPolicy(policy=bundle.policy, digest=digest, signed_by=signed_by)
+
+
+def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: int) -> PolicyStatus:
+    """Return the status of a signed policy at a wall-clock time; `keys` as `check_signatures`."""
+    return status_at(check_signatures(bundle, keys), now_us)
+
+
+def status_at(checked: CheckedPolicy, now_us: int) -> PolicyStatus:
+    """Return the status of a policy with verified signatures at a wall-clock time."""
+    policy = checked.policy
+    if not checked.signed_by:
+        standing = PolicyStanding.UNSIGNED
     elif now_us < policy.not_before_us:
         standing = PolicyStanding.NOT_YET_VALID
     elif now_us >= policy.expires_us:
@@ -94,7 +116,10 @@ def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: i
     else:
         standing = PolicyStanding.ACTIVE
     return PolicyStatus(
-        policy_digest=digest, standing=standing, checked_at_us=now_us, signed_by=signed_by
+        policy_digest=checked.digest,
+        standing=standing,
+        checked_at_us=now_us,
+        signed_by=checked.signed_by,
     )
 
 

@@ -1,13 +1,15 @@
 """Records of a verdict and of a person's answer to a held one."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final, Self, TypeVar, cast
 
 from msgspec import convert, field
+from typing_extensions import override
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.record import Draft, Record
+from audit.records.record import Draft, Record, parse_payload
 from gateway.walk.journal.contents import Contents, Reservation
 from gateway.walk.journal.decision import draft
 from gateway.walk.journal.order import order_draft
@@ -75,8 +77,12 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
     )
 
 
-class VerdictGiven(Contents, frozen=True, kw_only=True):
-    """The contents of `verdict_given`, as folds, sending and answers read them."""
+KEPT: Final = 64
+"""How many verdicts stay parsed: folds, sending and answers read the same one a dozen times."""
+
+
+class VerdictGiven(Contents, frozen=True, kw_only=True, dict=True):
+    """The contents of `verdict_given`, as folds, sending and answers read them; never changed."""
 
     account: str
     decision_id: str
@@ -92,17 +98,23 @@ class VerdictGiven(Contents, frozen=True, kw_only=True):
     intent_digest: str = ""
     approval_document: dict[str, Any] | None = field(name="approval", default=None)
 
-    @property
+    @override
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """Read a record; the same bytes are parsed once. Raises as `Contents.of`."""
+        return cast("Self", _parsed(cls, record.payload))
+
+    @cached_property
     def intent(self) -> Intent:
         """The intent that was judged."""
         return value_of(Intent, self.intent_document)
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """The verdict with every rule's result."""
         return verdict_from_document(self.verdict_document)
 
-    @property
+    @cached_property
     def approval(self) -> Approval | None:
         """The agreement that a renewal was judged under."""
         agreed = self.approval_document
@@ -117,6 +129,15 @@ class VerdictGiven(Contents, frozen=True, kw_only=True):
     def instrument(self) -> str:
         """The symbol that the intent is about."""
         return str(self.intent_document["instrument"])
+
+
+_Given = TypeVar("_Given", bound=VerdictGiven)
+
+
+@lru_cache(maxsize=KEPT)
+def _parsed(contents: type[_Given], payload: bytes) -> _Given:
+    """Parse a payload; the key is its bytes, so another record is never taken for it."""
+    return convert(parse_payload(payload), contents)
 
 
 class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):

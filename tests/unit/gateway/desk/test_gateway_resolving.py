@@ -12,6 +12,7 @@ from gateway.errors import ResolutionRefusedError
 from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.policies.policy import development_policy
 from gateway.walk.projections.differences import Difference
 from gateway.walk.projections.standing import Stage
 from gateway.walk.section import Section
@@ -219,7 +220,7 @@ def test_a_restart_folds_resolutions_and_adjustments_again(desk: MemoryDesk) -> 
     again = Section(
         ledger=own.tools.ledger,
         reader=own.reader,
-        bundle=own.section._bundle,  # noqa: SLF001 - the same policy
+        bundle=development_policy(own.keyring),
         policy_keys=own.keyring.public_keys(),
         kill=own.word.read,
         wall_us=own.dispatching.wall_us,

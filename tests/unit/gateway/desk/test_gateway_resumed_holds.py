@@ -15,6 +15,7 @@ from audit.store.reader import LedgerReader
 from gateway.desk.desk import Desk
 from gateway.errors import ApprovalRefusedError, NotReadyError, ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
+from gateway.installation.policies.policy import development_policy
 from gateway.walk.approval import is_over
 from gateway.walk.deadlines import hold_of
 from gateway.walk.projections.outbox import Orders, history_of
@@ -59,7 +60,7 @@ def restarted(desk: MemoryDesk, change: Change = lambda _: None, *, run_id: str 
     section = Section(
         ledger=old.tools.ledger,
         reader=reader,
-        bundle=old.section._bundle,  # noqa: SLF001 - the same policy, signed by the same keys
+        bundle=development_policy(desk.small.keyring),
         policy_keys=desk.small.keyring.public_keys(),
         kill=old.word.read,
         wall_us=desk.wall,
