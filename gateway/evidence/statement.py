@@ -22,6 +22,7 @@ from gateway.installation.place import Place
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.control.difference import DifferenceResolved
+from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.run import MarkTaken, RunStarted
 from gateway.walk.projections.book import BOOK_KINDS, book_events
@@ -198,11 +199,14 @@ def statement_of(run: AccountRun, records: Iterable[Record], day: str, size: int
 
 
 def account_runs(reader: LedgerReader) -> dict[str, AccountRun]:
-    """Return every account with its newest run; agents trade in an account of their own."""
+    """Return every account with its newest run; agents trade in accounts beside it."""
     found: dict[str, AccountRun] = {}
+    scoped = {AgentScoped.of(one).account for one in reader.records(kinds=(Kind.AGENT_SCOPED,))}
     for record in reader.records(kinds=(Kind.RUN_STARTED,)):
         started = RunStarted.of(record)
-        for account in (started.account, f"{started.account}.agent"):
+        own = started.account
+        beside = {f"{own}.agent", *(name for name in scoped if name.startswith(f"{own}."))}
+        for account in (own, *sorted(beside)):
             found[account] = AccountRun(
                 account=account,
                 equity_minor=started.equity_minor,

@@ -24,7 +24,10 @@ from gateway.surfaces.web.doors import Posted, SignedIn
 IN: Final = "in"
 OPEN: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/healthz"): "says that the process lives",
-    ("GET", "/readyz"): "states of the parts, for monitoring; no decision, no name",
+    (
+        "GET",
+        "/readyz",
+    ): "mode, account, states of the parts, for monitoring; no decision, no person",
     ("GET", "/openapi.json"): "describes the API; the same for every installation",
     ("HEAD", "/openapi.json"): "as GET",
     ("GET", "/static/{name}"): "style, logo and the verifier's script; the same everywhere",

@@ -21,7 +21,7 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", summary="Every part is up")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Return each part's state; 503 unless all are ready and no kill is in force.
+    """Return mode, account and each part's state; 503 unless all are ready and no kill holds.
 
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
     numbers, what is missing and the age of its last messages; where feeds deliver the market, what
@@ -35,7 +35,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     desk = request.app.state.desk.own
     feeds = overview(desk.market, desk.instruments)
     return (
-        {"ready": ready, "parts": parts}
+        {"ready": ready, "mode": desk.tags.mode, "account": desk.tags.account, "parts": parts}
         | ({"session": session.summary()} if session else {})
         | ({"witnessed": witnessed} if witnessed else {})
         | ({} if feeds is None else {"feeds": faults(feeds) or "ready"})

@@ -26,6 +26,8 @@ from gateway.surfaces.web.views.positions import (
     PositionsView,
     RunRow,
     account_of,
+    accounts_of,
+    holdings,
     positions_view,
 )
 from inference.speculation.rounds import QTable
@@ -44,6 +46,8 @@ class PageFrame:
 
     run_id: str = ""
     mode: str = ""
+    account: str = ""
+    currency: str = "USD"
     dev: bool = False
     first_as_of_us: int | None = None
     data_cutoff_us: int | None = None
@@ -175,6 +179,8 @@ class Views:
             return PageFrame(
                 run_id=body.text("run_id"),
                 mode=body.text("mode"),
+                account=body.text("account"),
+                currency=body.text("currency", "USD"),
                 dev=body.flag("dev"),
                 first_as_of_us=body.whole("first_as_of_us"),
                 data_cutoff_us=body.whole("data_cutoff_us"),
@@ -222,8 +228,8 @@ class Views:
     def positions(self, run_id: str, account: str = "") -> PositionsView | None:
         """Return the book of an account at a run's end; None without such a run or account.
 
-        Agents trade in the account `<account>.agent`, with the same equity. An account that
-        outlives runs is folded over all of its records, as the rules do.
+        Agents trade in accounts beside it (`<account>.agent`, one for each scope), with the same
+        equity. An account that outlives runs is folded over all of its records, as the rules do.
         """
         runs = self.runs()
         chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
@@ -234,12 +240,15 @@ class Views:
             return None
         later = [r.seq for r in runs if r.seq > chosen.seq and r.account == chosen.account]
         end = min(later, default=None)
-        name = account_of(self._reader, chosen.account, account, end)
+        names = accounts_of(self._reader, chosen.account, end)
+        name = account_of(self._reader, names, account, end)
         if name is None:
             return None
+        run = replace(chosen, account=name, currency=Body(started.body).text("currency", "USD"))
         equity = Body(started.body).whole("equity_minor") or 0
         records = self._reader.records(account=name, kinds=POSITION_KINDS, before_seq=end)
-        return positions_view(runs, replace(chosen, account=name), equity, records)
+        view = positions_view(runs, run, equity, records)
+        return replace(view, names=names, holdings=holdings(self._reader, names, equity, end))
 
     def statement(self, account: str, day: str) -> tuple[tuple[str, ...], DayStatement | None]:
         """Return the accounts, and one's statement of a day; by default the last of the first."""

@@ -13,6 +13,7 @@ from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Line, line_plot
 from gateway.walk.journal.control.adjustment import BookAdjusted
+from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
@@ -36,6 +37,7 @@ class RunRow:
     account: str
     started_us: int
     seq: int
+    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,14 @@ class AdjustmentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """An account that holds something, or whose orders may."""
+
+    account: str
+    book: Book
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionsView:
     """The page's values.
 
@@ -82,6 +92,9 @@ class PositionsView:
         points: the last closes, newest first: the plots as a table.
         unbooked: records that the book refused; more than zero is a fault.
         adjustments: what officers booked beside the orders, newest first.
+        currency: of the run's accounts.
+        names: the run's accounts.
+        holdings: those that hold something or have open reservations.
     """
 
     runs: Sequence[RunRow]
@@ -95,18 +108,52 @@ class PositionsView:
     fills: int
     unbooked: int
     adjustments: tuple[AdjustmentRow, ...] = ()
+    currency: str = "USD"
+    names: tuple[str, ...] = ()
+    holdings: tuple[Holding, ...] = ()
 
 
-def account_of(reader: LedgerReader, own: str, wanted: str, before_seq: int | None) -> str | None:
-    """Return the account of a run that `wanted` names, or None if the run has no such account.
+def accounts_of(reader: LedgerReader, own: str, before_seq: int | None) -> tuple[str, ...]:
+    """Return the accounts of a run: its own, that of keys without a scope, one for each scope."""
+    scoped = {
+        AgentScoped.of(record).account
+        for record in reader.records(kinds=(Kind.AGENT_SCOPED,), before_seq=before_seq)
+    }
+    beside = {f"{own}.agent", *(name for name in scoped if name.startswith(f"{own}."))}
+    return (own, *sorted(beside))
+
+
+def holdings(
+    reader: LedgerReader, names: Sequence[str], equity_minor: int, before_seq: int | None
+) -> tuple[Holding, ...]:
+    """Return the accounts that hold something at a size of the log, each with its book."""
+    found = []
+    for name in names:
+        fold = BookFold(Book.empty(name, equity_minor))
+        for record in reader.records(account=name, kinds=BOOK_KINDS, before_seq=before_seq):
+            try:
+                for event in book_events(record):
+                    fold.take(event)
+            except (RiskError, KeyError, TypeError, ValueError):
+                continue  # the account's own page counts what could not be booked
+        if fold.book.reservations or any(one.lots for one in fold.book.positions):
+            found.append(Holding(account=name, book=fold.book))
+    return tuple(found)
+
+
+def account_of(
+    reader: LedgerReader, names: Sequence[str], wanted: str, before_seq: int | None
+) -> str | None:
+    """Return the account that `wanted` names, or None if the run has no such account.
 
     An empty `wanted` means the account with a verdict before `before_seq`, the run's own first.
     """
-    agent = f"{own}.agent"
+    own = names[0]
     if wanted:
-        return {"own": own, "agent": agent, own: own, agent: agent}.get(wanted)
+        known = {"own": own, "agent": f"{own}.agent"}
+        return known.get(wanted, wanted if wanted in names else None)
     judged = (Kind.VERDICT_GIVEN,)
-    for name in (own, agent):
+    for name in names:
         if any(reader.records(account=name, kinds=judged, before_seq=before_seq, limit=1)):
             return name
     return own
@@ -149,12 +196,13 @@ def positions_view(
         account=run.account,
         book=books.book,
         placebo=placebos.book,
-        plots=_plots(points, names),
+        plots=_plots(points, names, run.currency),
         points=tuple(reversed(points[-ROWS_SHOWN:])),
         instruments=names,
         fills=fills,
         unbooked=unbooked,
         adjustments=tuple(reversed(adjustments)),
+        currency=run.currency,
     )
 
 
@@ -195,7 +243,7 @@ def _exposure_bp(book: Book, instrument: str) -> int:
     return round(position.value_minor * 10_000 / book.equity_minor)
 
 
-def _plots(points: Sequence[Point], names: tuple[str, ...]) -> tuple[Plot, ...]:
+def _plots(points: Sequence[Point], names: tuple[str, ...], currency: str) -> tuple[Plot, ...]:
     if not points:
         return ()
     labels = (formats.day(points[0].time_us), formats.day(points[-1].time_us))
@@ -209,10 +257,10 @@ def _plots(points: Sequence[Point], names: tuple[str, ...]) -> tuple[Plot, ...]:
         key="pnl",
         title="Profit and loss of the target model and of the placebo twin",
         desc=f"{span} {formats.signed_money(end.book.equity_minor - end.book.deposit_minor)} and"
-        f" {formats.signed_money(end.placebo.equity_minor - end.placebo.deposit_minor)} USD",
+        f" {formats.signed_money(end.placebo.equity_minor - end.placebo.deposit_minor)} {currency}",
     )
     lines = dict(zip(twins, profits, strict=True))
-    plots = [_plot("Profit and loss, USD, after fees", lines, caption, labels)]
+    plots = [_plot(f"Profit and loss, {currency}, after fees", lines, caption, labels)]
     for name in names:
         shares = [tuple(_exposure_bp(b, name) / 100 for b in books) for books in _books(points)]
         caption = Caption(

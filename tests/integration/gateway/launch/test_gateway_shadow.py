@@ -75,6 +75,7 @@ def test_an_approved_order_of_shadow_mode_is_recorded_and_never_leaves(tmp_path:
             replay(app.reader, app.desk.own.tools.table, answer["decision_id"])
             ready = httpx2.get(f"{app.server.address}/readyz")
             assert "fix" not in ready.json()["parts"]
+            assert ready.json()["mode"] == "shadow"
             told = app.desk.kill_switch.press(actor="ops", reason="a test")
             assert told.child_confirmed, "without a FIX process no order passes"
             assert app.fix.pid == 0, "no FIX process was started"

@@ -98,7 +98,9 @@ def test_a_hold_is_answered_by_an_approver_in_his_own_name(call: Call, desk: Mem
 
 
 def test_a_kill_is_told_to_who_presses_and_to_who_asks(call: Call, desk: MemoryDesk) -> None:
-    assert call("", "GET", "/readyz")[0] == 200
+    status, ready = call("", "GET", "/readyz")
+    tags = desk.small.tags
+    assert (status, ready["mode"], ready["account"]) == (200, tags.mode, tags.account)
     for name, status in (("", 401), ("agent", 403), ("auditor", 403)):
         assert call(name, "POST", "/v1/kill", reason="x")[0] == status
     assert call("", "GET", "/readyz")[0] == 200

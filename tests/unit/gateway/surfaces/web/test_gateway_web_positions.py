@@ -8,8 +8,11 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.evidence.statement import account_runs
 from gateway.surfaces.web.views.lists import Views
+from gateway.walk.journal.control.scope import agent_scoped
 from gateway.walk.projections.standing import Standing
+from tests.doubles.adjusting import adjusted
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
 
@@ -33,10 +36,10 @@ def told(desk: MemoryDesk, order: Standing, **changes: str) -> None:
     desk.settled(desk.report(desk.standing(order.decision_id), **changes))
 
 
-def restarted(desk: MemoryDesk, run_id: str, account: str = RUN) -> None:
+def restarted(desk: MemoryDesk, run_id: str, account: str = RUN, currency: str = "USD") -> None:
     """Put another run on record, as a start does."""
     first = desk.log.of_kind(Kind.RUN_STARTED)[0].body
-    payload = dict(first) | {"run_id": run_id, "account": account}
+    payload = dict(first) | {"run_id": run_id, "account": account, "currency": currency}
     desk.log.append(
         Draft(
             stream="control",
@@ -46,6 +49,38 @@ def restarted(desk: MemoryDesk, run_id: str, account: str = RUN) -> None:
             idem_key=f"run:{run_id}",
         )
     )
+
+
+def test_every_account_that_holds_something_is_listed(desk: MemoryDesk) -> None:
+    scoped = f"{RUN}.fund-b"
+    desk.log.append(agent_scoped("desk-b", scoped, {}, "0" * 64))
+    desk.log.append(agent_scoped("desk-c", "elsewhere.fund-c", {}, "1" * 64))
+    view = views(desk).positions("", "")
+    assert view is not None
+    assert view.names == (RUN, AGENT_ACCOUNT, scoped)
+    assert view.holdings == ()
+    desk.small.desk.own.section.open_beside(scoped, RUN)
+    opening = [{"instrument": "SPXN", "quantity": 40, "price": "250.00"}]
+    adjusted(desk, ref="o", sort="opening", account=scoped, amount="500.00", positions=opening)
+    traded(desk, 9)
+    view = views(desk).positions("", scoped)
+    assert view is not None
+    assert [one.account for one in view.holdings] == [AGENT_ACCOUNT, scoped]
+    section = desk.small.desk.own.section
+    assert all(one.book == section.book(one.account) for one in view.holdings)
+    assert (view.account, view.book) == (scoped, view.holdings[1].book)
+    assert scoped in account_runs(cast("LedgerReader", desk.log)), "its statement can be asked for"
+    assert views(desk).positions("", "elsewhere.fund-c") is None
+
+
+def test_the_currency_is_that_of_the_account(desk: MemoryDesk) -> None:
+    restarted(desk, "run-2", currency="EUR")
+    shown = views(desk)
+    view, older = shown.positions("", ""), shown.positions(RUN, "")
+    assert view is not None
+    assert older is not None
+    assert (view.currency, older.currency, shown.frame().currency) == ("EUR", "USD", "EUR")
+    assert shown.frame().account == RUN
 
 
 def test_an_account_that_spans_runs_is_folded_over_all_its_records(desk: MemoryDesk) -> None:
