@@ -1,6 +1,6 @@
-"""Dataclasses to documents and back, by their types.
+"""Dataclasses and structs to documents and back, by their types.
 
-A dataclass is an object, a tuple a list, an enum text, an integer beyond 2^53 - 1 a decimal string
+One of them is an object, a tuple a list, an enum text, an integer beyond 2^53 - 1 a decimal string
 (`risk.canonical`). Reading is strict: each field once, no other field, no other type.
 
 Not here: what a value means.
@@ -12,6 +12,8 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from inference.forecast.forecast import Forecast, forecast_document, forecast_from_document
 from risk.canonical import JSON, Reader, number
@@ -48,9 +50,13 @@ def value_of(kind: type[T], document: object) -> T:
 def _plan(kind: type) -> tuple[tuple[str, _Write, _Read], ...]:
     if kind not in _PLANS:
         hints = get_type_hints(kind)
-        names = [one.name for one in fields(kind)]
+        names = [one.name for one in fields(kind)] if is_dataclass(kind) else _struct_names(kind)
         _PLANS[kind] = tuple((n, _writer(hints[n]), _reader(hints[n])) for n in names)
     return _PLANS[kind]
+
+
+def _struct_names(kind: type) -> list[str]:
+    return [str(name) for name in kind.__struct_fields__]  # type: ignore[attr-defined]
 
 
 def _writer(hint: Any) -> _Write:  # noqa: ANN401 - a type
@@ -111,7 +117,7 @@ def _shape(hint: Any) -> str:  # noqa: ANN401 - a type
         return "name"
     if issubclass(hint, StrEnum):
         return "word"
-    if is_dataclass(hint):
+    if is_dataclass(hint) or issubclass(hint, Struct):
         return "object"
     raise TypeError(f"no document for {hint}")
 

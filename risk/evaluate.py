@@ -9,15 +9,17 @@ Rules:
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
-from risk.rules.catalogue import rules_of
+from risk.rules.catalogue import RULES_1, rules_of
 from risk.rules.control.stops import stop_results
 from risk.rules.rule import Rule, RuleCase, run
 from risk.state.state import RiskState, state_digest
+from risk.state.trace import trace_digest
 from risk.verdict import (
+    NEWEST_DIGEST,
     Action,
     Bound,
     Outcome,
@@ -30,6 +32,7 @@ from risk.verdict import (
     make_verdict,
 )
 
+T = TypeVar("T")
 UNREADABLE: Final = "0" * 64
 """Digest in a verdict of an input without a canonical form."""
 
@@ -42,22 +45,30 @@ def evaluate(
     `policy` is the one verified in `state.policy_status`; its format says which rules judge. Only
     tests pass `rules`.
     """
-    policy_sealed = _sealed(lambda: policy_digest(policy))
-    case = RuleCase(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
-    intent_sealed = _sealed(lambda: intent_digest(intent))
-    state_sealed = _sealed(lambda: state_digest(state))
+    judging = rules_of(policy) if rules is None else rules
+    first = judging is RULES_1
+    policy_sealed = _sealed(policy_digest, policy)
+    intent_sealed = _sealed(intent_digest, intent)
+    state_sealed = _sealed(state_digest if first else trace_digest, state)
+    case = RuleCase(
+        policy=policy,
+        policy_digest=policy_sealed,
+        intent_digest=intent_sealed,
+        state=state,
+        intent=intent,
+    )
     readable = (
         _readable("policy_readable", policy_sealed, Reason.POLICY_MISMATCH),
         _readable("intent_readable", intent_sealed, Reason.INTENT_MALFORMED),
         _readable("state_readable", state_sealed, Reason.STATE_MALFORMED),
     )
-    judging = rules_of(policy) if rules is None else rules
     judged = tuple(result for rule in judging for result in run(rule, case))
     return make_verdict(
         results=readable + _book_agrees(state) + stop_results(case) + judged,
         policy_digest=policy_sealed,
         intent_digest=intent_sealed,
         state_digest=state_sealed,
+        digest_version=1 if first else NEWEST_DIGEST,
     )
 
 
@@ -71,9 +82,9 @@ def _book_agrees(state: RiskState) -> tuple[RuleResult, ...]:
     return (_r00("book_agrees", Scope.INSTRUMENT, 1, Reason.BOOK_DIFFERS),)
 
 
-def _sealed(digest: Callable[[], str]) -> str:
+def _sealed(digest: Callable[[T], str], value: T) -> str:
     try:
-        return digest()
+        return digest(value)
     except Exception:  # noqa: BLE001 - an input without a digest is refused
         return UNREADABLE
 

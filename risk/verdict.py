@@ -11,8 +11,12 @@ Rules:
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
+from hashlib import sha256
+from typing import Final
 
-from risk.canonical import digest
+from msgspec import Struct, json
+
+from risk.canonical import JSON, digest
 from risk.documents import document_of, value_of
 from risk.errors import DocumentError
 
@@ -27,6 +31,9 @@ class Action(IntEnum):
     REJECT = 4
     HALT = 5
     KILL = 6
+
+
+NEWEST_DIGEST: Final = 2
 
 
 def join(actions: Iterable[Action]) -> Action:
@@ -167,9 +174,8 @@ class Reason(StrEnum):
     NEEDS_A_PERSON = "NEEDS_A_PERSON"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleResult:
-    """One check of one rule.
+class RuleResult(Struct, frozen=True, kw_only=True, gc=False):
+    """One check of one rule; a verdict makes a hundred of them, so it is cheap to make.
 
     Attributes:
         check: Which of the rule's checks ("age", "spread", ...).
@@ -205,6 +211,7 @@ class Verdict:
         results: Every check of every rule, in fixed order.
         policy_digest: 64 zeros, as in the next two, if the input could not be encoded.
         verdict_digest: Digest of all other fields.
+        digest_version: 1: of the canonical document; 2: of the trace (`trace_digest`).
     """
 
     action: Action
@@ -213,6 +220,7 @@ class Verdict:
     intent_digest: str
     state_digest: str
     verdict_digest: str
+    digest_version: int = 1
 
     @property
     def worst(self) -> tuple[RuleResult, ...]:
@@ -228,6 +236,7 @@ def make_verdict(
     policy_digest: str,
     intent_digest: str,
     state_digest: str,
+    digest_version: int = 1,
 ) -> Verdict:
     """Return the verdict of these results, with its digest."""
     unsealed = Verdict(
@@ -237,10 +246,30 @@ def make_verdict(
         intent_digest=intent_digest,
         state_digest=state_digest,
         verdict_digest="",
+        digest_version=digest_version,
     )
-    body = document_of(unsealed)
+    if digest_version == NEWEST_DIGEST:
+        return replace(unsealed, verdict_digest=trace_digest(unsealed))
+    body = verdict_document(unsealed)
     del body["verdict_digest"]
     return replace(unsealed, verdict_digest=digest("countersign.verdict/1", body))
+
+
+def trace_digest(verdict: Verdict) -> str:
+    """Return the SHA-256 in hex of a verdict's trace, as JSON in UTF-8 without spaces.
+
+    It is the list of tag, action, the three digests, and the results in their order; a result is an
+    object with its fields in the order of `RuleResult`, and an action its number.
+    """
+    trace = (
+        "countersign.verdict/2",
+        verdict.action,
+        verdict.policy_digest,
+        verdict.intent_digest,
+        verdict.state_digest,
+        verdict.results,
+    )
+    return sha256(json.encode(trace)).hexdigest()
 
 
 def is_intact(verdict: Verdict) -> bool:
@@ -250,8 +279,17 @@ def is_intact(verdict: Verdict) -> bool:
         policy_digest=verdict.policy_digest,
         intent_digest=verdict.intent_digest,
         state_digest=verdict.state_digest,
+        digest_version=verdict.digest_version,
     )
     return again == verdict
+
+
+def verdict_document(verdict: Verdict) -> dict[str, JSON]:
+    """Return a verdict as a document; version 1 of the digest is not named, as it never was."""
+    document = document_of(verdict)
+    if verdict.digest_version == 1:
+        del document["digest_version"]
+    return document
 
 
 def verdict_from_document(document: object) -> Verdict:
@@ -260,6 +298,8 @@ def verdict_from_document(document: object) -> Verdict:
     Raises:
         DocumentError: The document is not a verdict, or its digest or action does not follow.
     """
+    if type(document) is dict:
+        document = {"digest_version": 1} | document
     verdict = value_of(Verdict, document)
     if not is_intact(verdict):
         raise DocumentError("verdict does not follow from its results")

@@ -19,7 +19,7 @@ from risk.documents import document_of
 from risk.intent import Intent, Side
 from risk.state.book import Book
 from risk.state.state import RiskState
-from risk.verdict import Verdict
+from risk.verdict import Verdict, verdict_document
 
 FEE_BP: Final = 1
 """Commission of an assumed fill, basis points of notional; the simulator's default."""
@@ -64,7 +64,7 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
         result = result_of(verdict.action)
         payload |= {
             "intent": document_of(intent),
-            "verdict": document_of(verdict),
+            "verdict": verdict_document(verdict),
             "result": result,
             "market_now_us": state.now_us,
             "state": document_of(state.kill),

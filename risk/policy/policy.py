@@ -11,6 +11,7 @@ Rules:
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -212,11 +213,46 @@ class Policy(PolicyModel):
 
     def of_class(self, asset_class: str) -> ClassPolicy | None:
         """Return the section of an asset class, or None."""
-        return next((c for c in self.classes if c.asset_class == asset_class), None)
+        return _index(self).classes.get(asset_class)
 
     def of_instrument(self, symbol: str) -> InstrumentPolicy | None:
         """Return the section of an instrument, or None."""
-        return next((i for i in self.instruments if i.symbol == symbol), None)
+        return _index(self).instruments.get(symbol)
+
+    def armings_of(self, asset_class: str) -> dict[RuleId, Arming]:
+        """Return a class's entries by rule; empty if the class is unknown."""
+        return _index(self).armings.get(asset_class, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    """What is looked up in a policy for every verdict."""
+
+    digest: str
+    classes: dict[str, ClassPolicy]
+    instruments: dict[str, InstrumentPolicy]
+    armings: dict[str, dict[RuleId, Arming]]
+
+
+_KEPT: Final = 16
+_INDEXES: Final[dict[int, tuple[Policy, _Index]]] = {}
+"""By identity, because a copy with another number is another policy; the policy is kept with it."""
+
+
+def _index(policy: Policy) -> _Index:
+    kept = _INDEXES.get(id(policy))
+    if kept is not None and kept[0] is policy:
+        return kept[1]
+    made = _Index(
+        digest=digest("countersign.policy/1", policy_document(policy)),
+        classes={one.asset_class: one for one in policy.classes},
+        instruments={one.symbol: one for one in policy.instruments},
+        armings={s.asset_class: {one.rule: one for one in s.arming} for s in policy.classes},
+    )
+    if len(_INDEXES) >= _KEPT:
+        _INDEXES.clear()
+    _INDEXES[id(policy)] = (policy, made)
+    return made
 
 
 def _unique(names: Iterable[str]) -> frozenset[str]:
@@ -287,7 +323,7 @@ def policy_document(policy: Policy) -> dict[str, JSON]:
 
 def policy_digest(policy: Policy) -> str:
     """Return the digest that signatures and verdicts bind (hex SHA-256)."""
-    return digest("countersign.policy/1", policy_document(policy))
+    return _index(policy).digest
 
 
 def check_succession(active: Policy | None, candidate: Policy) -> None:

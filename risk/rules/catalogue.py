@@ -34,9 +34,9 @@ RULES: Final[tuple[Rule, ...]] = (
     R31,
 )
 
-_OF_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
+RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
 
 
 def rules_of(policy: object) -> tuple[Rule, ...]:
     """Return the rules that judge under a policy; all of them if it is no policy of format 1."""
-    return _OF_1 if type(policy) is Policy and policy.families is None else RULES
+    return RULES_1 if type(policy) is Policy and policy.families is None else RULES

@@ -108,7 +108,14 @@ def reduces(case: RuleCase) -> bool:
 
 
 def exposure(case: RuleCase) -> Exposure:
-    """Return the worst cases, or refuse."""
+    """Return the worst cases, or refuse; measured once for an intent."""
+    found = case.memo.get("exposure")
+    if not isinstance(found, Exposure):
+        case.memo["exposure"] = found = _exposure(case)
+    return found
+
+
+def _exposure(case: RuleCase) -> Exposure:
     book, side, skip = case.state.book, side_of(case), own(case)
     order, qty = order_minor(case), positive(case.intent.qty_lots)
     position, buys, sells = lots_around(case)

@@ -11,7 +11,10 @@ Rules:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Struct
 
 from risk.canonical import RANGE
 from risk.intent import Intent
@@ -32,28 +35,46 @@ class RuleRefusal(Exception):  # noqa: N818 - an outcome, caught in `run`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCase:
-    """What a rule may read."""
+    """What a rule may read; `memo` keeps what several rules measure alike, for this intent."""
 
     policy: Policy
     policy_digest: str
+    intent_digest: str
     state: RiskState
     intent: Intent
+    memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def for_instrument(self) -> InstrumentPolicy:
         """The policy's section of the intent's instrument, or a refusal."""
-        section = self.policy.of_instrument(self.intent.instrument)
-        if section is None:
-            raise RuleRefusal(Reason.UNKNOWN_INSTRUMENT)
+        section = self.memo.get("instrument")
+        if not isinstance(section, InstrumentPolicy):
+            section = self.policy.of_instrument(self.intent.instrument)
+            if section is None:
+                raise RuleRefusal(Reason.UNKNOWN_INSTRUMENT)
+            self.memo["instrument"] = section
         return section
 
     @property
     def for_class(self) -> ClassPolicy:
         """The policy's section of that instrument's class, or a refusal."""
-        section = self.policy.of_class(self.for_instrument.asset_class)
-        if section is None:
-            raise RuleRefusal(Reason.UNKNOWN_CLASS)
+        section = self.memo.get("class")
+        if not isinstance(section, ClassPolicy):
+            section = self.policy.of_class(self.for_instrument.asset_class)
+            if section is None:
+                raise RuleRefusal(Reason.UNKNOWN_CLASS)
+            self.memo["class"] = section
         return section
+
+    def arming_of(self, rule: RuleId) -> Arming:
+        """The entry of a rule in the class of the intent's instrument, or a refusal."""
+        armings = self.memo.get("armings")
+        if not isinstance(armings, dict):
+            self.memo["armings"] = armings = self.policy.armings_of(self.for_class.asset_class)
+        arming = armings.get(rule)
+        if not isinstance(arming, Arming):
+            raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
+        return arming
 
     @property
     def families(self) -> Families:
@@ -80,8 +101,7 @@ class Check:
     bound: Bound = Bound.MAX
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True, gc=False):
     """What a check found.
 
     Attributes:
@@ -142,12 +162,15 @@ def ratio_up(part: int, scale: int, base: int) -> int:
     return -((-part * scale) // positive(base))
 
 
+_ALWAYS: Final = Arming(rule=RuleId.R00, armed=True, reason="")
+
+
 def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
     """Return the result of every check of a rule; never raises."""
-    arming = Arming(rule=rule.rule_id, armed=True, reason="")
+    arming = _ALWAYS
     try:
         if rule.rule_id not in ALWAYS_ARMED:
-            arming = case.for_class.arming_of(rule.rule_id)
+            arming = case.arming_of(rule.rule_id)
         measured = rule.measure(case)
         pairs = zip(rule.checks, measured, strict=True)
         return tuple(_judge(rule, check, found, arming) for check, found in pairs)
@@ -160,7 +183,7 @@ def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
 
 def _judge(rule: Rule, check: Check, found: Measured, arming: Arming) -> RuleResult:
     observed, limit = whole(found.observed), whole(found.limit)
-    margin = limit - observed if check.bound is Bound.MAX else observed - limit
+    margin = whole(limit - observed if check.bound is Bound.MAX else observed - limit)
     outcome, action, reason, note = Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, ""
     if not arming.armed:
         outcome, reason, note = Outcome.NOT_APPLICABLE, Reason.DISARMED, arming.reason

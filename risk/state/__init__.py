@@ -8,5 +8,6 @@ Not here: limits.
     adjustments the opening, splits, cash, trades by phone
     busts       the book's fold with busts and corrections
     inputs      what the rules of format 2 read besides
+    trace       the digest of a state under a policy of format 2
     state       everything that rules read besides policy and intent
 """

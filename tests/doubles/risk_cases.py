@@ -8,7 +8,7 @@ from typing import Any
 import risk
 from inference.forecast.forecast import Forecast, ForecastSource
 from risk.documents import value_of
-from risk.intent import Intent, Side, TimeInForce
+from risk.intent import Intent, Side, TimeInForce, intent_digest
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.rules.rule import RuleCase
@@ -183,7 +183,13 @@ def busy_book() -> Book:
 
 def case_of(policy: Policy, state: RiskState, intent: Intent) -> RuleCase:
     """What a rule sees."""
-    return RuleCase(policy=policy, policy_digest=policy_digest(policy), state=state, intent=intent)
+    return RuleCase(
+        policy=policy,
+        policy_digest=policy_digest(policy),
+        intent_digest=intent_digest(intent),
+        state=state,
+        intent=intent,
+    )
 
 
 def found(verdict: Verdict, rule: str, check: str) -> RuleResult:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from risk.canonical import canonical_bytes
-from risk.documents import document_of
 from risk.evaluate import evaluate
-from risk.verdict import Verdict, is_intact
+from risk.verdict import Verdict, is_intact, verdict_document
 from tests.doubles.risk_cases import PLAYBACK, busy_book, intent_with, state_with
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,7 +30,7 @@ def busy_verdict() -> Verdict:
 def test_a_verdict_keeps_its_bytes(golden: Callable[[str, bytes], None]) -> None:
     verdict = busy_verdict()
     assert is_intact(verdict)
-    golden("risk_verdict.json", canonical_bytes(document_of(verdict)) + b"\n")
+    golden("risk_verdict.json", canonical_bytes(verdict_document(verdict)) + b"\n")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.catalogue import rules_of
 from risk.rules.messages.rates import used_micro
 from risk.state.state import RiskState, seen, state_document
-from risk.verdict import Action, Bound, Outcome, verdict_from_document
+from risk.verdict import Action, Bound, Outcome, verdict_document, verdict_from_document
 from tests.doubles.risk_cases import (
     EQUITY,
     INTENT,
@@ -131,7 +131,7 @@ def test_a_verdict_replays_to_the_same_digest_from_documents(
         value_of(Intent, document_of(intent)),
     )
     assert again == verdict
-    assert verdict_from_document(document_of(verdict)) == verdict
+    assert verdict_from_document(verdict_document(verdict)) == verdict
 
 
 @given(states(), intents())

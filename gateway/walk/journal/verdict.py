@@ -22,7 +22,7 @@ from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.inputs.inputs import Inputs
 from risk.state.state import KillState, RiskState
-from risk.verdict import Verdict, verdict_from_document
+from risk.verdict import Verdict, verdict_document, verdict_from_document
 
 
 def verdict_given(  # noqa: PLR0913 - what a verdict binds
@@ -52,7 +52,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "decision_id": case.decision_id,
             "intent": document_of(intent),
             "intent_digest": intent_digest(intent),
-            "verdict": document_of(verdict),
+            "verdict": verdict_document(verdict),
             "result": result,
             "basis_seq": basis_seq,
             "policy_digest": verdict.policy_digest,

@@ -12,7 +12,7 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
 
 from typing import Final
 
-from risk.intent import intent_digest, intent_fingerprint
+from risk.intent import intent_fingerprint
 from risk.rules.exposure import is_renewal, own
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
 from risk.state.state import HISTORY_US
@@ -66,7 +66,7 @@ def _duplicates(case: RuleCase) -> tuple[Measured, ...]:
     others = tuple(
         entry for entry in state.recent if not renewal or entry.decision_id != intent.decision_id
     )
-    same_intent, same_order = intent_digest(intent), intent_fingerprint(intent)
+    same_intent, same_order = case.intent_digest, intent_fingerprint(intent)
     repeated = sum(
         1
         for entry in others

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from risk.approved import (
     Approval,
@@ -156,7 +157,7 @@ def allowed_verdict(intent: Intent) -> Verdict:
 def test_what_only_warns_goes_without_a_person() -> None:
     passed = judged(INTENT)
     warning = make_verdict(
-        results=(replace(passed.results[0], action=Action.WARN), *passed.results[1:]),
+        results=(structs.replace(passed.results[0], action=Action.WARN), *passed.results[1:]),
         policy_digest=passed.policy_digest,
         intent_digest=passed.intent_digest,
         state_digest=passed.state_digest,
@@ -191,7 +192,7 @@ def test_an_agreement_is_void_under_another_policy() -> None:
 @pytest.mark.parametrize("action", [a for a in Action if a > Action.HOLD or a is Action.THROTTLE])
 def test_no_agreement_lifts_anything_but_a_hold(action: Action) -> None:
     verdict = judged(LARGE)
-    last = replace(verdict.results[-1], action=action)
+    last = structs.replace(verdict.results[-1], action=action)
     worse = make_verdict(
         results=(*verdict.results[:-1], last),
         policy_digest=verdict.policy_digest,
@@ -211,10 +212,12 @@ def test_a_person_lifts_only_what_was_held_for_a_person(*, other_alone: bool) ->
     approval = agreement()
     place = next(n for n, one in enumerate(verdict.results) if one.rule_id is not RuleId.R31)
     results = [
-        replace(one, action=Action.ALLOW) if other_alone and one.rule_id is RuleId.R31 else one
+        structs.replace(one, action=Action.ALLOW)
+        if other_alone and one.rule_id is RuleId.R31
+        else one
         for one in verdict.results
     ]
-    results[place] = replace(results[place], action=Action.HOLD)
+    results[place] = structs.replace(results[place], action=Action.HOLD)
     held = make_verdict(
         results=tuple(results),
         policy_digest=verdict.policy_digest,

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from risk.approved import (
     Approval,
@@ -69,7 +70,9 @@ def held_by(rule: RuleId) -> Verdict:
     return sealed(
         held(),
         results=tuple(
-            replace(one, action=Action.HOLD, outcome=Outcome.BREACH) if one.rule_id is rule else one
+            structs.replace(one, action=Action.HOLD, outcome=Outcome.BREACH)
+            if one.rule_id is rule
+            else one
             for one in results
         ),
     )
