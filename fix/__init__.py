@@ -8,5 +8,6 @@ Not here: models, HTTP, the ledger.
     orders/     an order's states, reconciliation and sweep as tables
     durable/    the files of a FIX session: kill word, inbox, journal, resets, wire log
     session/    one FIX child process for each session
+    certification/  the same session tried case by case at a broker
     simulator/  the paper broker, a FIX acceptor in its own process
 """

@@ -8,7 +8,8 @@ FixError
 ├── InboxError            the inbox is damaged before its last frame
 ├── JournalError          the hash chain of the journal of live orders is broken
 ├── StoreInUseError       another process uses this session's store
-└── ChildError            the FIX child is down or did not answer in time
+├── ChildError            the FIX child is down or did not answer in time
+└── CertifyError          a certification case failed, or the run cannot begin
 """
 
 from dataclasses import dataclass
@@ -102,4 +103,13 @@ class ChildError(FixError):
 
     code: ClassVar[str] = "fix_child"
     says: ClassVar[str] = "FIX child: {self.problem}"
+    problem: str
+
+
+@dataclass(slots=True, kw_only=True)
+class CertifyError(FixError):
+    """A certification case failed, or the run cannot begin; `problem` says why."""
+
+    code: ClassVar[str] = "fix_certify"
+    says: ClassVar[str] = "certify: {self.problem}"
     problem: str

@@ -21,6 +21,7 @@ from fix.errors import ProfileError
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
 _TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
+_PRICE = r"^[0-9]{1,9}(\.[0-9]{1,8})?$"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _OURS = frozenset((
     1, 8, 9, 10, 11, 15, 21, 34, 35, 36, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97,
@@ -147,6 +148,25 @@ class Tls(_ProfileModel):
     key_file: str = Field(default="", description="its private key")
 
 
+class CertifyTerms(_ProfileModel):
+    """The orders that `countersign certify` may send, all to buy; nothing else is sent."""
+
+    symbol: str = Field(pattern=_WORD, description="55, an instrument of theirs")
+    account: str = Field(default="", pattern=r"^[\x21-\x7e]{0,32}$", description="tag 1")
+    rest_price: str = Field(pattern=_PRICE, description="far below the market: the order rests")
+    rest_quantity: int = Field(ge=1, le=10**9, description="38 of an order that rests")
+    fill_price: str = Field(
+        default="", pattern=rf"^$|{_PRICE}", description="price at which an order is filled"
+    )
+    fill_quantity: int = Field(default=0, ge=0, le=10**9, description="38 of a filled order")
+    partial_quantity: int = Field(
+        default=0, ge=0, le=10**9, description="38 of an order that they fill in part first"
+    )
+    reject_symbol: str = Field(
+        default="", pattern=r"^[\x21-\x7e]{0,64}$", description="an instrument that they reject"
+    )
+
+
 class Profile(_ProfileModel):
     """One session with one broker."""
 
@@ -200,6 +220,9 @@ class Profile(_ProfileModel):
     pace: Pace
     tags: OrderTags = OrderTags()
     tls: Tls | None = Field(default=None, description="the TLS sidecar; missing: none")
+    certify: CertifyTerms | None = Field(
+        default=None, description="what `countersign certify` may order; missing: nothing"
+    )
     public_tags: tuple[int, ...] = Field(
         default=(), description="user-defined fields that neither name nor describe a person"
     )

@@ -12,4 +12,5 @@ Not here: what a key, a policy or a setting is (`installation/`).
     doctor         the verb doctor: every look
     register       the verb register: digests of what runs
     service        the verb service: a systemd unit
+    certify        the verb certify: a broker tried case by case, in a folder of its own
 """

@@ -1,4 +1,4 @@
-"""profile check, show, example and sidecar: the broker's profile that `serve` uses."""
+"""profile check, show, example and sidecar: the broker's profile; certify: the broker tried."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
     for verb in (check, show, example, sidecar):
         group.command()(verb)
     app.add_typer(group)
+    app.command()(certify)
 
 
 def check(file: NamedArgument = None) -> None:
@@ -75,3 +76,30 @@ def sidecar(file: NamedArgument = None) -> None:
     from gateway.launch.commands.profile import show_sidecar
 
     raise typer.Exit(show_sidecar(settings_of(), file))
+
+
+def certify(
+    profile: Annotated[Path, typer.Option(help="a TOML file or a shipped name")],
+    host: Annotated[str | None, typer.Option(help="of the certification environment")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="its port")] = None,
+    folder: Annotated[
+        Path, typer.Option(help="its own folder: session, sent messages, report")
+    ] = Path("certify"),
+    patience: Annotated[int, typer.Option(min=1, help="seconds to wait for an answer")] = 15,
+    in_live_mode: Annotated[
+        bool, typer.Option("--in-live-mode", help="also when COUNTERSIGN_MODE is pilot or live")
+    ] = False,
+) -> None:
+    """Try a broker's certification environment case by case, and write a report.
+
+    Session cases always; order cases at the sizes and prices of the profile's [certify] alone. It
+    runs on paper in a folder of its own, apart from the desk's ledger; each message is on disk
+    there before it leaves. The report is FOLDER/report.json and report.html. Exit codes: 0 no case
+    failed, 1 one failed, 2 it could not begin.
+
+    Example: countersign certify --profile broker.toml --host cert.example.com --port 9879
+    """
+    from gateway.launch.setup.certify import CertifyWish, certify_broker
+
+    wish = CertifyWish(profile, host, port, folder, patience, in_live_mode=in_live_mode)
+    raise typer.Exit(certify_broker(settings_of(), wish))
