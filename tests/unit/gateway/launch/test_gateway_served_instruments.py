@@ -1,5 +1,6 @@
 """`serve` trades the table that a setting names; without one, or with a wrong one, it says why."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -152,7 +153,7 @@ def test_a_start_refuses_a_table_without_an_instrument_that_has_orders(
         "reservation": None,
     }
     reader = SimpleNamespace(records=lambda **_: [])
-    verdict = SimpleNamespace(body=body)
+    verdict = SimpleNamespace(payload=json.dumps(body).encode())
     orders = SimpleNamespace(
         names=lambda: frozenset({"C1"}), by_cl_ord_id=lambda _: SimpleNamespace(verdict=verdict)
     )
