@@ -1,6 +1,5 @@
 """`serve` trades the table that a setting names; without one, or with a wrong one, it says why."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,6 +7,7 @@ from typing import Any, cast
 import pytest
 from typer.testing import CliRunner
 
+from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.cli.main import app
@@ -153,7 +153,7 @@ def test_a_start_refuses_a_table_without_an_instrument_that_has_orders(
         "reservation": None,
     }
     reader = SimpleNamespace(records=lambda **_: [])
-    verdict = SimpleNamespace(payload=json.dumps(body).encode())
+    verdict = SimpleNamespace(payload=canonical(body))
     orders = SimpleNamespace(
         names=lambda: frozenset({"C1"}), by_cl_ord_id=lambda _: SimpleNamespace(verdict=verdict)
     )
