@@ -8,7 +8,7 @@ section then folds on and judges again. There is no await and no way around the 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
@@ -24,9 +24,10 @@ from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.decision import policy_named
 from gateway.walk.journal.verdict import KEPT, VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
+from gateway.walk.projections.basis import BasisFold
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.gathering import Gathering
+from gateway.walk.projections.gathering import FirmBooks, Gathering
 from gateway.walk.projections.stops import Stops
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, approve
@@ -36,8 +37,8 @@ from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus, SignedPolicy, check_signatures, status_at
 from risk.state.book import Book, Released, apply
-from risk.state.busts import BookFold, FoldEvent
-from risk.state.state import KillState, RiskState, SeenIntent, relevant_history, seen
+from risk.state.busts import BookFold
+from risk.state.state import KillState, RiskState, relevant_history
 from risk.verdict import Action, Verdict
 
 MAX_TRIES = 16
@@ -51,31 +52,6 @@ class Judged:
     intent: Intent
     verdict: Verdict
     result: str
-
-
-@dataclass(slots=True, kw_only=True)
-class _BasisFold:
-    """One book and how far it has been folded."""
-
-    books: BookFold
-    kinds: tuple[Kind, ...]
-    events: Callable[[Record], tuple[FoldEvent, ...]]
-    account: str
-    basis_seq: int = -1
-    history: list[SeenIntent] = field(default_factory=list)
-
-    @property
-    def book(self) -> Book:
-        """The book at the last folded record."""
-        return self.books.book
-
-    def take(self, record: Record) -> None:
-        """Apply one committed record."""
-        for event in self.events(record):
-            self.books.take(event)
-        if record.kind is Kind.VERDICT_GIVEN:
-            given = VerdictGiven.of(record)
-            self.history.append(seen(given.intent, given.market_now_us))
 
 
 class Section:
@@ -107,10 +83,10 @@ class Section:
         self._send_within_us = send_within_us
         self._gathering = gathering
         self._lock = threading.RLock()
-        self._folds: dict[str, _BasisFold] = {}
+        self._folds: dict[str, BasisFold] = {}
         self._deposits: dict[str, int] = {}
         self._approved: dict[bytes, ApprovedOrder] = {}
-        self._placebos: dict[str, _BasisFold] = {}
+        self._placebos: dict[str, BasisFold] = {}
         self._kill_epoch = 0
         self._kill_seq = -1
         self.differences = Differences(reader)
@@ -130,13 +106,13 @@ class Section:
         """Open an account with its deposit; its earlier records are folded at first use."""
         with self._lock:
             self._deposits[account] = equity_minor
-            self._folds[account] = _BasisFold(
+            self._folds[account] = BasisFold(
                 books=BookFold(Book.empty(account, equity_minor)),
                 kinds=(*BOOK_KINDS,),
                 events=book_events,
                 account=account,
             )
-            self._placebos[account] = _BasisFold(
+            self._placebos[account] = BasisFold(
                 books=BookFold(Book.empty(f"{account}.placebo", equity_minor)),
                 kinds=PLACEBO_KINDS,
                 events=placebo_events,
@@ -310,7 +286,7 @@ class Section:
     def _state(
         self,
         case: Case,
-        fold: _BasisFold,
+        fold: BasisFold,
         intent: Intent,
         forecast: Forecast,
         tick: Tick,
@@ -333,10 +309,16 @@ class Section:
             recent=relevant_history(fold.history, intent, now_us),
             policy_status=self.status(),
             renewal=renewal,
-            inputs=None if gathering is None else gathering.inputs(symbol, fold.book),
+            inputs=None if gathering is None else gathering.inputs(symbol, fold.book, self._firm()),
         )
 
-    def _advance(self, fold: _BasisFold) -> _BasisFold:
+    def _firm(self) -> FirmBooks:
+        """Return the books of every account, each as folded at this moment."""
+        folds = [self._advance(fold) for fold in self._folds.values()]
+        basis = min(fold.basis_seq for fold in folds)
+        return FirmBooks(basis_seq=basis, books=tuple(fold.book for fold in folds))
+
+    def _advance(self, fold: BasisFold) -> BasisFold:
         """Fold the records committed since, and the kill epoch."""
         head = self._reader.head().size - 1
         if head > fold.basis_seq:

@@ -34,7 +34,12 @@ LOWER_LOOSENS: Final = frozenset(
 NEITHER: Final = frozenset({"steps_per_year"})
 """Numbers of which neither direction is looser: a person must judge."""
 
-_NAMED_BY: Final = {"classes": "asset_class", "instruments": "symbol", "arming": "rule"}
+_NAMED_BY: Final = {
+    "classes": "asset_class",
+    "instruments": "symbol",
+    "arming": "rule",
+    "names": "name",
+}
 
 
 class Looseness(StrEnum):

@@ -90,6 +90,7 @@ def _policy_lines(policy: Policy) -> Iterator[str]:
         yield from _number_lines(part, name)
     for name, family in () if policy.families is None else policy.families.parts():
         yield from ("", f"# {_title(family)}")
+        yield from _list_lines(family, f"families.{name}")
         yield from _number_lines(family, f"families.{name}")
 
 
@@ -115,6 +116,16 @@ def _number_lines(part: BaseModel, at: str) -> Iterator[str]:
             yield f"value = {_toml(given.pop('value'))}"
             yield f"unit = {_toml(given.pop('unit'))}  # {_title(number)}"
             yield from (f"{inner} = {_toml(value)}" for inner, value in given.items())
+
+
+def _list_lines(part: BaseModel, at: str) -> Iterator[str]:
+    for name, entries in part:
+        if isinstance(entries, tuple) and not entries:
+            yield from (f"[{at}]", f"{name} = []")
+        elif isinstance(entries, tuple):
+            for entry in entries:
+                yield f"[[{at}.{name}]]"
+                yield from (f"{inner} = {_toml(value)}" for inner, value in entry)
 
 
 def _note(said: str) -> Iterator[str]:

@@ -3,6 +3,10 @@
 from typing import Final
 
 from risk.policy.policy import RULES_OF_1, Policy
+from risk.rules.account.concentration import R10
+from risk.rules.account.credit import R22, R23
+from risk.rules.account.crossing import R17
+from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
 from risk.rules.control.admission import R00, R01
 from risk.rules.control.oversight import R31
@@ -23,11 +27,16 @@ RULES: Final[tuple[Rule, ...]] = (
     R07,
     R08,
     R09,
+    R10,
     R11,
     R12,
     R13,
     R15,
     R16,
+    R17,
+    R18,
+    R22,
+    R23,
     R24,
     R25,
     R26,

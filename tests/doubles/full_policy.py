@@ -7,6 +7,7 @@ from typing import Any
 
 import risk
 from risk.policy.policy import Policy, parse_policy, policy_from_document
+from risk.state.inputs.firm import Firm
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.state import RiskState
@@ -36,10 +37,25 @@ INPUTS = Inputs(
         as_of_us=NOW_US - 24 * HOUR_US,
         table_digest="a0" * 32,
         listed=(
-            Listed(symbol="NDXN", sector="broad", region="us", issuer="NDX", adv_lots=1_000_000),
-            Listed(symbol="SPXN", sector="broad", region="us", issuer="SPX", adv_lots=1_000_000),
+            Listed(
+                symbol="NDXN",
+                sector="broad",
+                region="us",
+                issuer="NDX",
+                adv_lots=1_000_000,
+                margin_bp=2_500,
+            ),
+            Listed(
+                symbol="SPXN",
+                sector="broad",
+                region="us",
+                issuer="SPX",
+                adv_lots=1_000_000,
+                margin_bp=2_500,
+            ),
         ),
     ),
+    firm=Firm(basis_seq=1, orders=()),
 )
 
 

@@ -259,7 +259,10 @@ def _section(
         send_within_us=send_within_us,
         monotonic_us=monotonic,
         gathering=Gathering(
-            listed={name: Listed(symbol=name, adv_lots=1_000_000) for name in INSTRUMENTS},
+            listed={
+                name: Listed(symbol=name, sector="broad", adv_lots=1_000_000, margin_bp=2_500)
+                for name in INSTRUMENTS
+            },
             table_digest="0" * 64,
             listed_at_us=_playback().first_as_of_us(),
         ),

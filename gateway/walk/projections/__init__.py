@@ -3,6 +3,7 @@
 Not here: effects, waiting, presentation.
 
     book         records to book events
+    basis        what a verdict rests on, up to a record
     mandates     what each agent's key has asked for and used
     standing     one decision and its order
     outbox       the standings of all decisions, as a projection

@@ -7,8 +7,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from risk.state.book import Book
+from risk.state.inputs.firm import Firm, OwnOrder
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.reference import Listed, Reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmBooks:
+    """The books of all accounts, folded at least up to a record."""
+
+    basis_seq: int
+    books: tuple[Book, ...]
+
+    def orders(self, symbol: str) -> tuple[OwnOrder, ...]:
+        """Return what may still execute in an instrument, by account and decision."""
+        found = (
+            OwnOrder(
+                account=book.account,
+                decision_id=one.decision_id,
+                instrument=one.instrument,
+                side=one.side.value,
+                open_lots=one.open_lots,
+                limit_ticks=one.limit_ticks,
+            )
+            for book in self.books
+            for one in book.reservations
+            if one.instrument == symbol
+        )
+        return tuple(sorted(found, key=lambda one: (one.account, one.decision_id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +51,7 @@ class Gathering:
     table_digest: str
     listed_at_us: int
 
-    def inputs(self, symbol: str, book: Book) -> Inputs:
+    def inputs(self, symbol: str, book: Book, firm: FirmBooks) -> Inputs:
         """Return what the rules may read of an intent in this instrument, against this book."""
         held = {position.instrument for position in book.positions}
         reserved = {reservation.instrument for reservation in book.reservations}
@@ -34,5 +60,6 @@ class Gathering:
         return Inputs(
             reference=Reference(
                 as_of_us=self.listed_at_us, table_digest=self.table_digest, listed=rows
-            )
+            ),
+            firm=Firm(basis_seq=firm.basis_seq, orders=firm.orders(symbol)),
         )

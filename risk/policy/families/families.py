@@ -8,15 +8,19 @@ Rules:
 
 from collections.abc import Iterator
 
+from risk.policy.families.account import AccountLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
+from risk.policy.families.restricted import RestrictedNames
 from risk.policy.stated import PolicyModel
 
 
 class Families(PolicyModel):
     """Numbers of the rules of format 2, by family."""
 
+    account: AccountLimits
     liquidity: LiquidityLimits
+    restricted: RestrictedNames
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family with its name, in order."""

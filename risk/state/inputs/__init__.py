@@ -3,5 +3,6 @@
 Not here: how the gateway gathers it.
 
     reference  the signed table of instruments
+    firm       open orders of all accounts
     inputs     every source, each absent or with the time at which it was true
 """

@@ -7,6 +7,7 @@ Rules:
 
 from dataclasses import dataclass
 
+from risk.state.inputs.firm import Firm
 from risk.state.inputs.reference import Reference
 
 
@@ -15,3 +16,4 @@ class Inputs:
     """Inputs by source; None where the gateway has none."""
 
     reference: Reference | None = None
+    firm: Firm | None = None

@@ -1,0 +1,36 @@
+"""What a verdict rests on: one account's book and the intents judged before, up to a record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.walk.journal.verdict import VerdictGiven
+from risk.state.book import Book
+from risk.state.busts import BookFold, FoldEvent
+from risk.state.state import SeenIntent, seen
+
+
+@dataclass(slots=True, kw_only=True)
+class BasisFold:
+    """One book and how far it has been folded."""
+
+    books: BookFold
+    kinds: tuple[Kind, ...]
+    events: Callable[[Record], tuple[FoldEvent, ...]]
+    account: str
+    basis_seq: int = -1
+    history: list[SeenIntent] = field(default_factory=list)
+
+    @property
+    def book(self) -> Book:
+        """The book at the last folded record."""
+        return self.books.book
+
+    def take(self, record: Record) -> None:
+        """Apply one committed record."""
+        for event in self.events(record):
+            self.books.take(event)
+        if record.kind is Kind.VERDICT_GIVEN:
+            given = VerdictGiven.of(record)
+            self.history.append(seen(given.intent, given.market_now_us))

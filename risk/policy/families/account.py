@@ -1,0 +1,22 @@
+"""Numbers of the rules about what an account may hold and owe."""
+
+from typing import Annotated
+
+from risk.policy.families.looser import Looser
+from risk.policy.stated import BasisPoints, Minor, PolicyModel
+
+
+class AccountLimits(PolicyModel):
+    """Numbers about concentration and credit.
+
+    Attributes:
+        instrument_share_max: Share of equity in one instrument; above it a person decides.
+        sector_share_max: Share of equity in one sector; above it a person decides.
+        credit_max: Everything held and pending; the broker's line or less.
+        credit_warn_at: Share of the line above which a result warns.
+    """
+
+    instrument_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    sector_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    credit_max: Annotated[Minor, Looser.HIGHER]
+    credit_warn_at: Annotated[BasisPoints, Looser.HIGHER]
