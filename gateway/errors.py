@@ -8,6 +8,7 @@ GatewayError
 ├── DoorError            another process could answer in the gateway's place
 ├── IntakeError          data from outside was refused
 ├── InstrumentsError     the table of instruments has faults
+│   └── SourcesError     the description of the followed files has faults
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
 │   └── BusyError        too many intents are being handled
@@ -130,6 +131,12 @@ class InstrumentsError(GatewayError):
         return "\n".join((f"{self.file}: {count}", *(f"  {one}" for one in self.faults)))
 
 
+class SourcesError(InstrumentsError):
+    """The description of the followed files cannot be used; a line for each fault."""
+
+    code: ClassVar[str] = "sources"
+
+
 @dataclass(slots=True, kw_only=True)
 class NotReadyError(GatewayError):
     """A part that is needed is down; the caller may try again."""
@@ -204,10 +211,15 @@ class NotCancellableError(RequestError):
     code: ClassVar[str] = "not_cancellable"
 
 
+@dataclass(slots=True, kw_only=True)
 class FeedRefusedError(RequestError):
-    """An item was refused: another one has its sequence, or another source delivers the feed."""
+    """An item was refused: another one has its sequence, or another source delivers the feed.
+
+    `item` is its number in what was delivered, from 1.
+    """
 
     code: ClassVar[str] = "feed_refused"
+    item: int = 1
 
 
 class ApprovalRefusedError(RequestError):

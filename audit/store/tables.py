@@ -17,7 +17,7 @@ from audit.errors import LedgerUnsafeError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 
-SCHEMA_REVISION = "0004"
+SCHEMA_REVISION = "0005"
 WRITER_ROLE = "countersign_writer"
 READER_ROLE = "countersign_reader"
 ERASER_ROLE = "countersign_eraser"

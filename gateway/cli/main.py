@@ -30,6 +30,7 @@ from gateway.cli.verbs.setup import run as running
 from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
+from gateway.cli.verbs.trade import market as feeding
 from gateway.cli.verbs.trade import modes
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
@@ -55,6 +56,7 @@ for group in (
     ordering,
     pausing,
     modes,
+    feeding,
     govern,
     differing,
     adjusting,

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import FeedRefusedError
+from gateway.feeds.files.state import FileState
 from gateway.feeds.live.board import SOURCES_MAX, FedMarket
 from gateway.feeds.live.conditions import STANDS, Condition, Finding
 from gateway.feeds.live.items import QUOTES, BarItem
@@ -27,6 +28,14 @@ from gateway.walk.ports import LedgerPort, Tags
 
 AGAIN_US: Final = 60_000_000
 _Line = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """A condition that is not about one item."""
+
+    condition: str
+    detail: str
 
 
 class Keeper(Protocol):
@@ -41,6 +50,12 @@ class Keeper(Protocol):
 
     def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
         """Keep events likewise."""
+
+    def position(self, name: str) -> dict[str, Any] | None:
+        """Return where a followed file is read up to, None if nobody kept it."""
+
+    def keep_position(self, name: str, document: dict[str, Any]) -> None:
+        """Keep where a followed file is read up to."""
 
 
 @dataclass(slots=True)
@@ -61,8 +76,8 @@ class Feeding:
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _unkept: list[BarItem] = field(default_factory=list)
     _untold: list[EventItem] = field(default_factory=list)
-    _recorded: dict[_Line, Condition] = field(default_factory=dict)
-    _when: dict[tuple[_Line, Condition], int] = field(default_factory=dict)
+    _recorded: dict[_Line, str] = field(default_factory=dict)
+    _when: dict[tuple[_Line, str], int] = field(default_factory=dict)
     _number: int = 0
     _marked_us: dict[str, int] = field(default_factory=dict)
     _days: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -95,6 +110,29 @@ class Feeding:
                 self._keep()
         return {"taken": taken, "repeats": repeats, "conditions": told}
 
+    def tell_file(self, state: FileState) -> None:
+        """Record how a followed file is, if that changed.
+
+        Raises:
+            AuditError: the ledger does not take the record.
+        """
+        finding = Noted(condition=state.condition, detail=state.said)
+        with self._turn:
+            self._record((state.record_feed, ALL, state.source), finding, state.line)
+
+    def position(self, name: str) -> dict[str, Any] | None:
+        """Return where a followed file is read up to, None if nobody kept it."""
+        return None if self.table is None else self.table.position(name)
+
+    def keep_position(self, name: str, document: dict[str, Any]) -> None:
+        """Keep where a followed file is read up to.
+
+        Raises:
+            NotReadyError: it could not be kept.
+        """
+        if self.table is not None:
+            self.table.keep_position(name, document)
+
     def watch(self) -> None:
         """Record what became stale or was not recorded yet, and mark the holdings.
 
@@ -117,8 +155,9 @@ class Feeding:
     def _take(self, feed: str, item: Item, number: int) -> Finding:
         if not self.market.has_room(feed, item):
             raise FeedRefusedError(
+                item=number,
                 problem=f"item {number}: {feed} of {item.instrument} have {SOURCES_MAX} sources"
-                f" already; {item.source} can come when one of them is quiet"
+                f" already; {item.source} can come when one of them is quiet",
             )
         received_us = self.wall_us()
         finding = told = self.market.judged(feed, item, received_us)
@@ -132,8 +171,9 @@ class Feeding:
             self._unkept.append(item)
         if finding.condition is Condition.CONFLICT:
             raise FeedRefusedError(
+                item=number,
                 problem=f"item {number}: {item.instrument} sequence {item.sequence} of"
-                f" {item.source}: {finding.detail}"
+                f" {item.source}: {finding.detail}",
             )
         return told
 
@@ -141,8 +181,9 @@ class Feeding:
         narrative, received_us = self.market.narrative, self.wall_us()
         if not narrative.has_room(item.source):
             raise FeedRefusedError(
+                item=number,
                 problem=f"item {number}: events come from too many sources already; one of them"
-                ' must end: post its {"complete_us": .., "ends": true}'
+                ' must end: post its {"complete_us": .., "ends": true}',
             )
         finding = narrative.judged(item, received_us)
         if finding.condition is Condition.REPEAT:
@@ -152,8 +193,9 @@ class Feeding:
         narrative.take(item, finding)
         if finding.condition is Condition.CONFLICT:
             raise FeedRefusedError(
+                item=number,
                 problem=f"item {number}: sequence {item.sequence} of {item.source}:"
-                f" {finding.detail}"
+                f" {finding.detail}",
             )
         if finding.condition in STANDS:
             self._untold.append(item)
@@ -171,8 +213,8 @@ class Feeding:
         self._unkept.clear()
         self._untold.clear()
 
-    def _record(self, line: _Line, finding: Finding, sequence: int) -> None:
-        if self._recorded.get(line) is finding.condition:
+    def _record(self, line: _Line, finding: Finding | Noted, sequence: int) -> None:
+        if self._recorded.get(line) == finding.condition:
             return
         now_us, key = self.monotonic_us(), (line, finding.condition)
         if key in self._when and now_us - self._when[key] < AGAIN_US:
@@ -185,7 +227,7 @@ class Feeding:
                 instrument=line[1],
                 feed=line[0],
                 source=line[2],
-                condition=finding.condition.value,
+                condition=str(finding.condition),
                 sequence=sequence,
                 detail=finding.detail,
                 received_us=self.wall_us(),

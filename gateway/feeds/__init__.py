@@ -7,6 +7,7 @@ Not here: a decision, tagging of news, an append.
     intake        parsers for data from outside
     market        the playback's standing quotes and market clock
     live/         the market of `serve`: what feeds deliver
+    files/        files and folders that are followed as they grow
     instruments/  reference data: tables of instruments
     news/         dated events, `events_2018.json`
 """

@@ -3,6 +3,8 @@
 Not here: where values come from (`settings`).
 """
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -44,4 +46,9 @@ class FeedSettings(SettingsSection):
         default=None,
         description="PostgreSQL DSN of a login of its own for the table of bars, without rights in"
         " the ledger; none: the gateway's login keeps it",
+    )
+    files: Path | None = Field(
+        default=None,
+        description="TOML file with a [[source]] section for each file or folder that is followed"
+        " as it grows; none: feeds deliver over the API alone",
     )

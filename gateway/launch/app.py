@@ -57,6 +57,7 @@ from gateway.launch.parts import (
 from gateway.launch.plan import Plan
 from gateway.launch.session import await_session, begin_anew, numbers_of, session_of
 from gateway.launch.threads.alarms import start_alarms
+from gateway.launch.threads.files import start_files
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.launch.threads.pulse import start_pulse
 from gateway.launch.threads.settler import Settler
@@ -175,6 +176,7 @@ class _Starter:
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
+        start_files(plan, self._stack, desk.own.feeding)
         plan.state.say_address(server.address)
         app = App(
             plan=plan,

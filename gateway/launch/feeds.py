@@ -16,6 +16,7 @@ from gateway.feeds.live.series import KEPT
 from gateway.feeds.market import Market
 from gateway.feeds.news.fed import NEWS_US
 from gateway.launch.plan import Plan
+from gateway.launch.threads.files import states_of
 from gateway.walk.section import Section
 
 Kept = tuple[str, ExitStack]
@@ -34,9 +35,10 @@ def make_market(plan: Plan) -> Market:
         apart_bp=given.apart_bp,
     )
     names = {one.instrument.symbol: one.calendar for one in plan.table.listings}
-    return FedMarket(
-        plan.instruments, limits, calendars=Calendars(names) if plan.keeps_hours else None
-    )
+    calendars = Calendars(names) if plan.keeps_hours else None
+    market = FedMarket(plan.instruments, limits, calendars=calendars)
+    market.files = states_of(plan.sources)
+    return market
 
 
 def said_hours(plan: Plan) -> Iterator[str]:

@@ -22,6 +22,7 @@ from fix.dialects.profile import Profile
 from fix.simulator.control import SimulatorConfig
 from gateway import clock
 from gateway.errors import InstrumentsError, SettingsError
+from gateway.feeds.files.sources import FollowedSource, read_sources
 from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.instruments.table import PLAYED_TABLE, InstrumentTable, read_table
 from gateway.feeds.sessions import Playback
@@ -65,6 +66,7 @@ class Plan:
         simulator: the paper counterparty, None with a real broker.
         profile: returns the FIX session's profile for a port (the simulator's own).
         fed: feeds deliver the market over the API; otherwise it is played.
+        sources: files that are followed, besides what the API delivers.
         keeps_hours: an instrument is refused while its calendar says that the market is closed.
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
         co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
@@ -91,6 +93,7 @@ class Plan:
     co_signers: tuple[Signer, ...] = ()
     fed: bool = False
     keeps_hours: bool = False
+    sources: tuple[FollowedSource, ...] = ()
 
     @property
     def instruments(self) -> dict[str, Instrument]:
@@ -234,7 +237,8 @@ def serving_plan(settings: Settings) -> Plan:
     Raises:
         SettingsError: a setting without a default is missing, a test's hook is set, an officer's
             private key is in the gateway's folders, or the policy is not signed by both.
-        InstrumentsError: the table of instruments has faults, or the policy contradicts it.
+        InstrumentsError: the table of instruments or the description of the followed files has
+            faults, or the policy contradicts the table.
         CustodyError: others may use keys, or own them.
     """
     for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
@@ -287,6 +291,7 @@ def serving_plan(settings: Settings) -> Plan:
         profile_name="serve",
         fed=True,
         keeps_hours=True,
+        sources=() if (files := settings.feeds.files) is None else read_sources(files),
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )

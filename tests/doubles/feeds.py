@@ -95,7 +95,16 @@ class KeptInMemory:
     def __init__(self) -> None:
         self.rows: list[BarItem] = []
         self.events: list[EventItem] = []
+        self.positions: dict[str, dict[str, Any]] = {}
         self.away = False
+
+    def position(self, name: str) -> dict[str, Any] | None:
+        return self.positions.get(name)
+
+    def keep_position(self, name: str, document: dict[str, Any]) -> None:
+        if self.away:
+            raise NotReadyError(part="the table of positions", state="away")
+        self.positions[name] = document
 
     def keep(self, bars: Sequence[BarItem]) -> None:
         if self.away:

@@ -1,8 +1,9 @@
 """Where each value of a table stands, so that an error can name its line and column.
 
-TOML's reader of the standard library keeps no places. A table of instruments is plain: a
-`[[instrument]]` header for each, below it one `name = value` a line. `toml_rows` finds them by
-lines and refuses what it and the TOML reader see differently. Not here: what a value may be.
+TOML's reader of the standard library keeps no places. A table of instruments, or of the files that
+are followed, is plain: a `[[instrument]]` header for each, below it one `name = value` a line.
+`toml_rows` finds them by lines and refuses what it and the TOML reader see differently. Not here:
+what a value may be.
 """
 
 import csv
@@ -16,7 +17,7 @@ from typing import Any, Final
 from gateway.feeds.instruments.fields import FIELDS
 
 SECTION: Final = "instrument"
-_HEADER: Final = re.compile(r"[ \t]*\[\[[ \t]*instrument[ \t]*\]\]")
+_HEADER: Final = r"[ \t]*\[\[[ \t]*%s[ \t]*\]\]"
 _NAME: Final = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9_-]+)\1[ \t]*=[ \t]*")
 _AT: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
@@ -48,8 +49,8 @@ class UnreadableTableError(ValueError):
         self.place = TablePlace(line, column)
 
 
-def toml_rows(text: str) -> list[TableRow]:
-    """Return the `[[instrument]]` sections of a TOML text.
+def toml_rows(text: str, section: str = SECTION) -> list[TableRow]:
+    """Return the `[[instrument]]` sections of a TOML text, or those of another name.
 
     Raises:
         UnreadableTableError: it is not TOML, or holds something else.
@@ -62,13 +63,13 @@ def toml_rows(text: str) -> list[TableRow]:
         why = found[1] if found else str(error) or type(error).__name__
         problem = f"not TOML ({why}); write one name = value a line, texts in quotes"
         raise UnreadableTableError(int(line), int(column), problem) from None
-    listed = document.get(SECTION, [])
-    rows = _placed(text)
-    others = sorted(name for name in document if name != SECTION)
+    listed = document.get(section, [])
+    rows = _placed(text, section)
+    others = sorted(name for name in document if name != section)
     if others or not isinstance(listed, list) or not all(type(one) is dict for one in listed):
-        what = others[0] if others else SECTION
+        what = others[0] if others else section
         line = next((n for n, one in enumerate(text.split("\n"), 1) if what in one), 1)
-        problem = f"{what} does not belong here; write a [[instrument]] section for each instrument"
+        problem = f"{what} does not belong here; write a [[{section}]] section for each {section}"
         raise UnreadableTableError(line, 1, problem)
     if [list(places) for _, places in rows] != [list(values) for values in listed]:
         problem = "write each value on a line of its own: name = value, without inline sections"
@@ -79,11 +80,12 @@ def toml_rows(text: str) -> list[TableRow]:
     ]
 
 
-def _placed(text: str) -> list[tuple[TablePlace, dict[str, TablePlace]]]:
+def _placed(text: str, section: str) -> list[tuple[TablePlace, dict[str, TablePlace]]]:
     """Return the place of each section, with those of its values."""
     rows: list[tuple[TablePlace, dict[str, TablePlace]]] = []
+    begins = re.compile(_HEADER % re.escape(section))
     for number, line in enumerate(text.split("\n"), 1):
-        if header := _HEADER.match(line):
+        if header := begins.match(line):
             rows.append((TablePlace(number, header.end() - len(header[0].lstrip()) + 1), {}))
         elif rows and (found := _NAME.match(line)):
             rows[-1][1][found[2]] = TablePlace(number, found.end() + 1)

@@ -23,6 +23,7 @@ from typing_extensions import override
 from gateway import clock
 from gateway.clock import MarketInstant
 from gateway.errors import RequestError
+from gateway.feeds.files.state import FileState
 from gateway.feeds.live.calendars import Calendars
 from gateway.feeds.live.conditions import (
     SAID,
@@ -66,6 +67,7 @@ class FedMarket(Market):
         self._instruments = instruments
         self._limits = limits
         self.narrative = FedNarrative(limits)
+        self.files: tuple[FileState, ...] = ()
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
         self._calendars = calendars
@@ -83,6 +85,10 @@ class FedMarket(Market):
             for bar in bars:
                 if bar.instrument in self._instruments:
                     self._place(BARS, bar).bring_back(bar)
+
+    def since_us(self, seen_us: int) -> int:
+        """Return the time since a monotonic reading."""
+        return self._monotonic_us() - seen_us
 
     def feeds(self) -> tuple[tuple[str, str, str], ...]:
         """Return (feed, instrument, source) of everything that is known."""

@@ -1,7 +1,8 @@
 """Bars and events that feeds delivered, kept over a restart: plain tables outside the ledger.
 
-Its role has no right in the ledger; rows are added and read, never changed. It is no evidence: what
-a decision saw is a blob in the ledger.
+Its role has no right in the ledger; bars and events are added and read, never changed. The place up
+to which a followed file is read is changed. It is no evidence: what a decision saw is a blob in the
+ledger.
 
 Not here: whether a bar is sound (`gateway.feeds.live.conditions`).
 """
@@ -9,7 +10,7 @@ Not here: whether a bar is sound (`gateway.feeds.live.conditions`).
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from audit.store.connection import Pool
 from audit.store.tables import TABLES_ROLE, DatabaseError
@@ -47,6 +48,11 @@ SELECT document FROM (
 ) AS numbered
 WHERE place <= %s AND newest_us >= %s ORDER BY source, sequence
 """
+_POSITION: Final = "SELECT document FROM market.position WHERE source = %s"
+_KEEP_POSITION: Final = (
+    "INSERT INTO market.position (source, document) VALUES (%s, %s)"
+    " ON CONFLICT (source) DO UPDATE SET document = excluded.document"
+)
 
 
 class KeptTables:
@@ -93,6 +99,25 @@ class KeptTables:
         with self._answering(), self._pool.connection(self._timeout_s) as lent:
             found = lent.execute(_EVENTS, (EVENTS_MAX, since_us)).fetchall()
         return tuple(parse_event(json.loads(document)) for (document,) in found)
+
+    def position(self, name: str) -> dict[str, Any] | None:
+        """Return where a followed file is read up to, None if nobody kept it.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        with self._answering(), self._pool.connection(self._timeout_s) as lent:
+            found = lent.execute(_POSITION, (name,)).fetchone()
+        document = None if found is None else json.loads(found[0])
+        return document if isinstance(document, dict) else None
+
+    def keep_position(self, name: str, document: dict[str, Any]) -> None:
+        """Keep where a followed file is read up to, in place of what was kept.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        self._add(_KEEP_POSITION, [(name, json.dumps(document))])
 
     def close(self) -> None:
         """Close the connections."""

@@ -6,6 +6,7 @@ Not here: records of conditions, which are the evidence.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gateway.feeds.files.state import FileState
 from gateway.feeds.live.board import FedMarket, words
 from gateway.feeds.live.conditions import Condition
 from gateway.feeds.live.items import BARS, QUOTES
@@ -22,11 +23,11 @@ class FeedLine:
         leads: decisions use this source.
         condition: its condition now, a value of `Condition`, or `none` or `closed`.
         said: the condition in words.
-        sequence: the highest sequence.
+        sequence: the highest sequence; of a file, the last line that was taken.
         age_ms: since something new came; None if nothing did since the start.
         lag_ms: from the last item's event to its receipt; None likewise.
         missing: sequences missing between the first and the last.
-        held: bars held, or events.
+        held: bars held, or events; of a file, the items taken since the start.
     """
 
     feed: str
@@ -48,7 +49,10 @@ class FeedLine:
 
 
 def overview(market: Market, instruments: Iterable[str]) -> tuple[FeedLine, ...] | None:
-    """Return a line for each feed of each instrument, then the events; None of a played market."""
+    """Return a line for each feed of each instrument, the events, the files that are followed.
+
+    None of a played market.
+    """
     if not isinstance(market, FedMarket):
         return None
     lines: list[FeedLine] = []
@@ -57,7 +61,8 @@ def overview(market: Market, instruments: Iterable[str]) -> tuple[FeedLine, ...]
             found = _of_instrument(market, feed, instrument)
             lines += found or [FeedLine(feed=feed, instrument=instrument)]
     told = [_of_events(market, source) for source in market.narrative.sources()]
-    return (*lines, *(told or [FeedLine(feed=EVENTS, instrument=ALL)]))
+    told = told or [FeedLine(feed=EVENTS, instrument=ALL)]
+    return (*lines, *told, *(_of_file(market, state) for state in market.files))
 
 
 def faults(lines: tuple[FeedLine, ...]) -> dict[str, str]:
@@ -112,4 +117,19 @@ def _of_events(market: FedMarket, source: str) -> FeedLine:
         sequence=narrative.last_sequence(source),
         age_ms=None if reach_us is None else (market.now_us() - reach_us) // 1_000,
         held=narrative.held(source),
+    )
+
+
+def _of_file(market: FedMarket, state: FileState) -> FeedLine:
+    unread = f"; {state.unread} bytes not taken yet" if state.unread else ""
+    return FeedLine(
+        feed=state.record_feed,
+        instrument=ALL,
+        source=state.source,
+        leads=True,
+        condition=state.condition,
+        said=f"{state.said}{unread}",
+        sequence=state.line,
+        age_ms=market.since_us(state.heard_us) // 1_000 if state.heard_us else None,
+        held=state.items,
     )

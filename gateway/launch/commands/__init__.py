@@ -10,5 +10,6 @@ Not here: options and help.
     modes        the mode on record, what another needs, and its signature
     stops        pause, reduce-only, resume, cancel-all, and drills of the kill
     profile      check and show the broker's profile
+    market       check the files that are followed
     kill         kill and release, with or without a running gateway
 """

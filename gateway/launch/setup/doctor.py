@@ -21,6 +21,7 @@ from gateway.launch.setup.outside import (
 )
 from gateway.launch.setup.own_files import (
     edit,
+    look_at_files,
     look_at_instruments,
     look_at_keys,
     look_at_model,
@@ -54,6 +55,7 @@ def _looks(
         "state": lambda: look_at_disk(folders),
         "keys": lambda: look_at_keys(settings, folders),
         "instruments": lambda: look_at_instruments(settings, clock.wall_us()),
+        "files": lambda: look_at_files(settings),
         "policy": lambda: look_at_policy(settings, folders, clock.wall_us()),
         "model": lambda: look_at_model(settings),
         "database": lambda: look_at_database(settings, folders),

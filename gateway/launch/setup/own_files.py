@@ -10,7 +10,14 @@ from typing import Final
 from audit.errors import NoteError
 from audit.signers.file import public_file
 from audit.tlog.note import VerifierKey
-from gateway.errors import GatewayError, InstrumentsError, IntakeError, SettingsError
+from gateway.errors import (
+    GatewayError,
+    InstrumentsError,
+    IntakeError,
+    SettingsError,
+    SourcesError,
+)
+from gateway.feeds.files.sources import read_sources
 from gateway.feeds.instruments.fit import misfits, unnamed
 from gateway.feeds.instruments.table import InstrumentTable, read_table
 from gateway.feeds.live.calendars import Calendars
@@ -30,6 +37,7 @@ from gateway.installation.policies.policy_files import unsigned_said, validity_s
 from gateway.installation.settings import Settings, variable_of
 from gateway.installation.settings_file import without_secrets
 from gateway.installation.state import StateFolder
+from gateway.launch.commands.market import wrong_with
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from inference.weights.registry import load_pair
 from risk.policy.policy import Policy
@@ -156,6 +164,23 @@ def look_at_instruments(settings: Settings, now_us: int) -> Iterator[PartFinding
         yield mend("instruments", error, edit(settings.instruments))
     else:
         yield good("instruments", said)
+
+
+def look_at_files(settings: Settings) -> Iterator[PartFinding]:
+    """Yield whether the followed files are there, can be read, and have the columns."""
+    if (path := settings.feeds.files) is None:
+        return
+    try:
+        sources = read_sources(path)
+    except SourcesError as error:
+        yield mend("files", f"{path}: {error.faults[0]}", edit(path))
+        return
+    for source in sources:
+        found = list(wrong_with(source))[:SHOWN]
+        name = f"{source.name} {source.feed}"
+        yield from (mend("files", f"{name}: {said}", edit(path)) for said in found)
+        if not found:
+            yield good("files", f"{name}: {source.path}")
 
 
 def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Iterator[PartFinding]:

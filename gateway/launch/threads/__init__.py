@@ -6,5 +6,6 @@ Not here: their start and stop in a fixed order (`launch.app`).
     publisher     publication of checkpoints to witnesses
     housekeeping  periodic chores
     pulse         readiness of the database
+    files         follows the files that feeds write
     alarms        what is watched, and where notices go
 """

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.main import app
+from gateway.feeds.files.sources import EXAMPLE
 from gateway.launch.setup.findings import Health
 from tests.doubles.beginning import activate, begin
 
@@ -104,6 +105,21 @@ def another_instrument(home: Path) -> None:
     (home / "instruments.toml").write_text(text.replace('figi = "BBG000B9XRY4"', ""))
 
 
+def followed_file(home: Path) -> None:
+    (home / "feeds.toml").write_text(EXAMPLE.read_text())
+    edit(home, "# files is not set", 'files = "feeds.toml"')
+
+
+def other_columns(home: Path) -> None:
+    followed_file(home)
+    (home / "bars.csv").write_text("a,b\n")
+
+
+def faulty_files(home: Path) -> None:
+    followed_file(home)
+    edit(home, '"bars"', '"bar"', "feeds.toml")
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "mistyped setting": (
         lambda home: edit(home, "account =", "accuont ="),
@@ -176,6 +192,18 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "one CompID": (
         lambda home: edit(home, '"BROKER"', '"DESK"', "broker.toml"),
         *("broker", "are both DESK", "vi .*broker.toml"),
+    ),
+    "a followed file that is not there": (
+        followed_file,
+        *("files", "vendor bars: .*bars.csv: No such file", "vi .*feeds.toml"),
+    ),
+    "a followed file without a column": (
+        other_columns,
+        *("files", "line 1, column 1: time has no column Date; the first line has a, b", "vi "),
+    ),
+    "a faulty description of files": (
+        faulty_files,
+        *("files", "line \\d+, column 8: feed: 'bar' is none of bars", "vi .*feeds.toml"),
     ),
     "nightly without a time": (
         lambda home: edit(home, '# resets = "none"', 'resets = "nightly"'),

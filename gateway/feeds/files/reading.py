@@ -1,0 +1,155 @@
+"""Complete lines of a growing file behind a position, and whether it is the same file still.
+
+Rules:
+
+- A line counts once its newline is there; what follows the last newline stays for later.
+- A file is the same while the bytes around its read part are: the first 4 KiB and the last 4 KiB
+  before the offset. Anything else was replaced or truncated, and is read from its start.
+- Only regular files are read, in pieces of at most 256 KiB.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from gateway.feeds.files.state import FilePosition
+
+PIECE: Final = 256 * 1024
+LINE_MAX: Final = 64 * 1024
+AROUND: Final = 4096
+SUFFIXES: Final = frozenset({".csv", ".ndjson", ".jsonl"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLine:
+    """One line: its number from 1, the offset behind it, its bytes; None if it is too long."""
+
+    number: int
+    end: int
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePiece:
+    """What a look at a file found.
+
+    Attributes:
+        position: where the lines begin; the file's start if it is another file now.
+        changed: `replaced`, `truncated` or empty.
+        lines: complete lines.
+        unread: bytes behind the position.
+        rest: bytes of a line that has no newline yet, if everything else is in `lines`.
+        head: the file's first bytes and the piece, to mark a position.
+    """
+
+    position: FilePosition
+    changed: str
+    lines: tuple[FileLine, ...]
+    unread: int
+    rest: int
+
+
+def read_piece(path: Path, position: FilePosition, *, whole: bool = False) -> FilePiece:
+    """Read complete lines behind a position; `whole` says that nobody adds to the file any more.
+
+    Raises:
+        OSError: the file is not there, no regular file, or cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(0, "no regular file", str(path))
+        size, changed = found.st_size, ""
+        if size < position.offset:
+            changed = "truncated"
+        elif mark_of(file.fileno(), position.offset) != position.mark and position.offset:
+            changed = "replaced"
+        start = position.again() if changed else position
+        piece = os.pread(file.fileno(), PIECE, start.offset)
+        at_end = start.offset + len(piece) >= size
+        lines = tuple(_lines(file.fileno(), piece, start, size, last=whole and at_end))
+        end = lines[-1].end if lines else start.offset
+        return FilePiece(
+            position=start,
+            changed=changed,
+            lines=lines,
+            unread=size - start.offset,
+            rest=start.offset + len(piece) - end if at_end else 0,
+        )
+
+
+def marked(path: Path, offset: int) -> str:
+    """Return the mark of a file's part before an offset.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        return mark_of(file.fileno(), offset)
+
+
+def mark_of(handle: int, offset: int) -> str:
+    """Return SHA-256 (hex) of the first and the last bytes before an offset; empty at the start."""
+    if not offset:
+        return ""
+    head = os.pread(handle, min(AROUND, offset), 0)
+    tail = os.pread(handle, min(AROUND, offset), max(0, offset - AROUND))
+    return sha256(b"%d %d " % (offset, len(head)) + head + tail).hexdigest()
+
+
+def _lines(
+    handle: int, piece: bytes, start: FilePosition, size: int, *, last: bool
+) -> Iterator[FileLine]:
+    number, begin = start.line, 0
+    while (end := piece.find(b"\n", begin)) >= 0:
+        number += 1
+        content = piece[begin:end]
+        yield FileLine(
+            number=number,
+            end=start.offset + end + 1,
+            content=content if len(content) <= LINE_MAX else None,
+        )
+        begin = end + 1
+    rest = len(piece) - begin
+    if rest > LINE_MAX and begin == 0:
+        behind = _behind_newline(handle, start.offset + len(piece), size)
+        if behind or last:
+            yield FileLine(number=number + 1, end=behind or size, content=None)
+    elif last and rest:
+        yield FileLine(
+            number=number + 1,
+            end=start.offset + len(piece),
+            content=piece[begin:] if rest <= LINE_MAX else None,
+        )
+
+
+def _behind_newline(handle: int, offset: int, size: int) -> int:
+    """Return the offset behind the next newline, 0 if there is none yet."""
+    while offset < size:
+        piece = os.pread(handle, PIECE, offset)
+        if not piece:
+            return 0
+        if (end := piece.find(b"\n")) >= 0:
+            return offset + end + 1
+        offset += len(piece)
+    return 0
+
+
+def files_of(path: Path) -> list[str]:
+    """Return the names of the files to follow: the file itself, or a folder's by name.
+
+    Raises:
+        OSError: there is nothing under this name, or it cannot be listed.
+    """
+    if not path.is_dir():
+        return [path.name]
+    return sorted(
+        one.name
+        for one in path.iterdir()
+        if one.suffix.lower() in SUFFIXES and not one.name.startswith(".")
+    )

@@ -1,0 +1,103 @@
+"""A whole gateway that follows files: what they say is decided on, over restarts and SIGKILL."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from audit.records.kinds import Kind
+from audit.store.tables import migrate
+from gateway import clock
+from gateway.feeds.files.sources import parse_sources
+from gateway.feeds.live.kept import KeptTables
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App, running
+from gateway.launch.plan import Plan
+from tests.doubles.feeds import bars
+from tests.doubles.live_desk import plan_for
+
+pytestmark = [pytest.mark.postgres, pytest.mark.broker]
+HEAD = "instrument,time,open,high,low,close\n"
+
+
+def described(folder: Path) -> bytes:
+    return f'[[source]]\nname = "vendor"\nfeed = "bars"\npath = "{folder}"\n'.encode()
+
+
+def rows(count: int) -> list[str]:
+    names = ("instrument", "close_time_us", "open", "high", "low", "close")
+    posted = bars(count, clock.wall_us())
+    return [",".join(str(one[name]) for name in names) + "\n" for one in posted]
+
+
+def following(state: Path, folder: Path) -> Plan:
+    """Return the plan of a gateway that is fed as `serve` is, and follows a folder."""
+    sources = parse_sources(described(folder), name="feeds.toml", folder=state)
+    return replace(plan_for(state), fed=True, playback={}, sources=sources)
+
+
+def held(app: App) -> int:
+    series = app.desk.own.market.series("bars", "SPXN")  # type: ignore[attr-defined]  # a fed one
+    return 0 if series is None else len(series.last_run())
+
+
+def test_a_gateway_follows_a_folder_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    folder, lines = tmp_path / "inbox", rows(60)
+    folder.mkdir()
+    file = folder / "2026.csv"
+    file.write_text(HEAD + "".join(lines[:40]) + lines[40][:9])
+    with running(following(tmp_path / "state", folder), lambda _: None) as app:
+        wait_for(lambda: held(app) == 40, 20.0, part="the first lines")
+    with file.open("a") as there:
+        there.write(lines[40][9:] + "".join(lines[41:]))
+    with running(following(tmp_path / "state", folder), lambda _: None) as app:
+        wait_for(lambda: held(app) == 60, 20.0, part="the other lines")
+        (state,) = app.desk.own.market.files  # type: ignore[attr-defined]  # a fed market
+        wait_for(lambda: state.condition == "ok", 20.0, part="the state of the file")
+        assert (state.items, state.line) == (20, 61), "what was read before is not read again"
+        file.write_text(HEAD + lines[3])
+        wait_for(lambda: "refused" in told(app), 20.0, part="the first line is another one")
+        assert told(app) == ["ok", "truncated", "refused"]
+        assert held(app) == 60
+
+
+def told(app: App) -> list[str]:
+    found = app.reader.records(stream="market/*", kinds=(Kind.FEED_CONDITION,))
+    return [str(r.body["condition"]) for r in found if r.body["feed"] == "bars file"]
+
+
+@pytest.mark.parametrize("kills", [12])
+def test_lines_are_in_the_table_once_however_often_the_reader_is_killed(
+    postgres_dsn: str, tmp_path: Path, kills: int
+) -> None:
+    migrate(postgres_dsn)
+    file, lines = tmp_path / "2026.csv", rows(250)
+    file.write_text(HEAD)
+    done = 0
+    for number in range(kills + 1):
+        with file.open("a") as there:
+            there.write("".join(lines[done : done + 20]))
+        done += 20
+        last = number == kills
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.doubles.file_reader", postgres_dsn, str(file)],
+            stdout=subprocess.PIPE,
+        ) as reader:
+            assert reader.stdout is not None
+            for _ in range(number % 4 + 1):  # die before, between and behind its effects
+                reader.stdout.readline()
+            if last:
+                while b"ok" not in reader.stdout.readline():
+                    pass
+            os.kill(reader.pid, signal.SIGKILL)
+    table = KeptTables(postgres_dsn)
+    found = table.newest(["SPXN"], 1000)
+    table.close()
+    assert [one.sequence for one in found] == list(range(1, 251))
+    with psycopg.connect(postgres_dsn) as connection:
+        assert connection.execute("SELECT count(*) FROM market.position").fetchone() == (1,)
