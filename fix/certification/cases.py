@@ -58,6 +58,14 @@ class SessionPort(Protocol):
         """
         ...
 
+    def recover(self) -> None:
+        """Log on unless the session is up.
+
+        Raises:
+            CertifyError: no logon in time.
+        """
+        ...
+
     def hand(self, fields: Fields) -> HandResult:
         """Send an order."""
         ...

@@ -22,14 +22,14 @@ class SentLines:
     """The chained lines of a folder; a later run continues them."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
+        """Open or create the file; a line that a crash cut off goes: its message never left.
 
         Raises:
             CertifyError: its lines do not chain.
         """
         self._path = path
         self._number, self.head = 0, _FIRST
-        for line in path.read_bytes().splitlines() if path.exists() else ():
+        for line in _whole_lines(path):
             row = _row(line)
             if row.get("before") != self.head or row.get("number") != self._number + 1:
                 problem = f"{path} line {self._number + 1} does not follow the line before it"
@@ -56,6 +56,17 @@ class SentLines:
         digest = hashlib.sha256(line)
         self._number, self.head = self._number + 1, digest.hexdigest()
         return cl_ord_id(digest.digest())
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file, after the end of the last whole one was made its end."""
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) < len(data):
+        os.truncate(path, len(whole))
+    return whole.splitlines()
 
 
 def _row(line: bytes) -> dict[str, object]:

@@ -241,6 +241,8 @@ ORDER_CASES: Final = (
 def _leave_nothing(run: CertifyRun) -> str:
     """Cancel whatever still works; an order that nobody ended fails the run."""
     left = run.open_orders()
+    if left:
+        run.session.recover()
     for name in left:
         _ask_cancel(run, name)
     for name in left:

@@ -44,7 +44,7 @@ class ServedDesk:
         self._app: App | None = None
         self._quotes = self._lots = 0
         own = free_port()
-        self._address = f"http://127.0.0.1:{own}"
+        self.address = f"http://127.0.0.1:{own}"
         top.mkdir()
         patch.chdir(top)
         patch.setenv("COUNTERSIGN_API__PORT", str(own))
@@ -93,15 +93,19 @@ class ServedDesk:
         """
         said: list[Any] = []
         for _ in range(ASKED_MAX):
-            self._lots += 1
-            self.post_quote()
-            wish: dict[str, Any] = {"client_key": f"wish-{self._lots}", "instrument": SYMBOL}
-            wish |= {"target_exposure_bp": exposure_bp, "max_qty_lots": 20 + 2 * self._lots}
-            said.append(self.post("agent", "/v1/intents", wish))
+            said.append(self.wish(exposure_bp))
             if said[-1]["result"] == "approved":
                 self.decisions.append(str(said[-1]["decision_id"]))
                 return self.standing(self.decisions[-1])
         raise AssertionError(json.dumps(said[-3:], indent=1))
+
+    def wish(self, exposure_bp: int = 2_000) -> dict[str, Any]:
+        """Post a quote of now, then ask once; return the answer."""
+        self._lots += 1
+        self.post_quote()
+        wish: dict[str, Any] = {"client_key": f"wish-{self._lots}", "instrument": SYMBOL}
+        wish |= {"target_exposure_bp": exposure_bp, "max_qty_lots": 20 + 2 * self._lots}
+        return self.post("agent", "/v1/intents", wish)
 
     def standing(self, decision_id: str) -> Standing:
         """Return where a decision stands."""
@@ -118,17 +122,28 @@ class ServedDesk:
 
     def post(self, name: str, path: str, body: object) -> dict[str, Any]:
         """Post as the holder of a home; a text is sent as lines."""
-        token = (self.top / "desk" / name / f"{name}.token").read_text().strip()
         kind = "application/x-ndjson" if isinstance(body, str) else "application/json"
         answer = httpx.post(
-            self._address + path,
+            self.address + path,
             content=body if isinstance(body, str) else json.dumps(body),
-            headers={"Authorization": f"Bearer {token}", "Content-Type": kind},
+            headers={**self._key(name), "Content-Type": kind},
             timeout=30.0,
             trust_env=False,
         )
         assert answer.status_code == httpx.codes.OK, (path, body, answer.text)
         return dict(answer.json())
+
+    def get(self, name: str, path: str) -> dict[str, Any]:
+        """Read as the holder of a home."""
+        answer = httpx.get(
+            self.address + path, headers=self._key(name), timeout=30.0, trust_env=False
+        )
+        assert answer.status_code == httpx.codes.OK, (path, answer.text)
+        return dict(answer.json())
+
+    def _key(self, name: str) -> dict[str, str]:
+        token = (self.top / "desk" / name / f"{name}.token").read_text().strip()
+        return {"Authorization": f"Bearer {token}"}
 
 
 @contextmanager

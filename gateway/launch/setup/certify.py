@@ -67,7 +67,7 @@ class CertifySession:
         self._profile = profile
         self._folder = folder
         self._word = word
-        self._patience_s = patience_s
+        self._patience_s = patience_s + profile.logon_timeout_s + profile.reconnect_s
         self._child: FixChild | None = None
         self._log = message_log(profile, folder)
         self._start = self._log.stat().st_size if self._log.exists() else 0
@@ -100,6 +100,13 @@ class CertifySession:
         child.drop()
         child.wait_for(SessionState.DOWN, self._patience_s)
         self._proven(child)
+
+    def recover(self) -> None:
+        """Log on unless the session is up: a case may have lost it."""
+        if self._child is None:
+            self.connect()
+        elif self._child.state is not SessionState.READY:
+            self._proven(self._child)
 
     def hand(self, fields: Fields) -> HandResult:
         """Send an order."""

@@ -21,6 +21,16 @@ def test_a_later_run_continues_the_lines_and_no_id_comes_twice(tmp_path: Path) -
     assert len(set(names)) == len(names)
 
 
+def test_a_line_that_a_crash_cut_off_goes(tmp_path: Path) -> None:
+    path = tmp_path / "sent.jsonl"
+    lines = SentLines(path)
+    lines.add("cancel", {"message": "F"}, 7)
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:-5])
+    assert SentLines(path).head == lines.head
+    assert path.read_bytes() == whole
+
+
 @pytest.mark.parametrize("damage", ["change", "drop", "garbage"])
 def test_changed_lines_are_refused(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "sent.jsonl"

@@ -12,6 +12,8 @@ from fix.session.dictionaries import SHIPPED
 from fix.wire.identity import cl_ord_id
 from gateway.cli.main import app as countersign
 from tests.doubles.fix_world import Broker, broker_at
+from tests.doubles.operator_page import do, edited
+from tests.doubles.outside_broker import OTHER_ENGINE, QUICKFIX, outside_broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(180)]
 SCRIPT = ("rest", "fill", "partial", "reject", "rest", "rest", "rest")
@@ -78,7 +80,7 @@ def test_a_broker_that_fills_otherwise_fails_the_case_and_no_order_stays(
     monkeypatch.chdir(tmp_path)
     profile_file(tmp_path, TERMS.replace("partial_quantity = 8\n", ""))
     with broker_at(tmp_path, script=("rest", "rest", "fill", *SCRIPT[4:])) as broker:
-        done = certify(tmp_path, broker, "--patience", "3")
+        done = certify(tmp_path, broker, "--patience", "6")
     found = outcomes(report(tmp_path))
     assert done.exit_code == 1
     failed = {name for name, outcome in found.items() if outcome == "fail"}
@@ -111,3 +113,28 @@ def test_a_live_mode_needs_a_word_of_its_own(
     assert done.exit_code == 2
     assert "--in-live-mode" in done.output
     assert not (tmp_path / "certify").exists()
+
+
+OUTSIDE = {
+    "plain-4.4": ((*OTHER_ENGINE, "DESK"), {"heartbeat", "logout"}),
+    "plain-4.2": ((QUICKFIX, "FIX.4.2", "DESK"), set[str]()),
+}
+"""An engine of another make for a profile, and what it does not do as FIX 4.4 says (asyncfix)."""
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_at_brokers_of_another_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine, fails = OUTSIDE[name]
+    with outside_broker(tmp_path / "broker", engine, "rest", "fill", "half", "reject") as broker:
+        shipped = do("profile", "example", name).stdout
+        text = edited(shipped, sender_comp_id="DESK", port=broker.port, heartbeat_s=1)
+        (tmp_path / "broker.toml").write_text(text + TERMS)
+        code = 1 if fails else 0
+        do("certify", "--profile", "broker.toml", "--patience", "5", code=code)
+    found = outcomes(report(tmp_path))
+    assert {one for one, outcome in found.items() if outcome == "fail"} == fails
+    lacking = {one for one, outcome in found.items() if outcome == "not applicable"}
+    assert lacking == {"reset", "replace", "mass status", "mass cancel", "cancel on disconnect"}
