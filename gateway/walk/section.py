@@ -309,7 +309,11 @@ class Section:
             recent=relevant_history(fold.history, intent, now_us),
             policy_status=self.status(),
             renewal=renewal,
-            inputs=None if gathering is None else gathering.inputs(symbol, fold.book, self._firm()),
+            inputs=None
+            if gathering is None
+            else gathering.inputs(
+                symbol, fold.book, self._firm(), fold.past.activity(symbol, now_us)
+            ),
         )
 
     def _firm(self) -> FirmBooks:

@@ -6,6 +6,7 @@ from risk.policy.policy import RULES_OF_1, Policy
 from risk.rules.account.concentration import R10
 from risk.rules.account.credit import R22, R23
 from risk.rules.account.crossing import R17
+from risk.rules.account.habit import R20
 from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
 from risk.rules.control.admission import R00, R01
@@ -14,6 +15,7 @@ from risk.rules.freshness import R24, R25
 from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
 from risk.rules.market.liquidity import R15
+from risk.rules.messages.pace import R33, R35
 from risk.rules.messages.rates import R13, R16
 from risk.rules.rule import Rule
 
@@ -35,12 +37,15 @@ RULES: Final[tuple[Rule, ...]] = (
     R16,
     R17,
     R18,
+    R20,
     R22,
     R23,
     R24,
     R25,
     R26,
     R31,
+    R33,
+    R35,
 )
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)

@@ -7,6 +7,7 @@ Not here: limits.
     book        positions, reservations and losses, folded from events
     adjustments the opening, splits, cash, trades by phone
     busts       the book's fold with busts and corrections
+    activity    an account's recent past, folded from the same events
     inputs      what the rules of format 2 read besides
     trace       the digest of a state under a policy of format 2
     state       everything that rules read besides policy and intent

@@ -7,6 +7,7 @@ from typing import Any
 
 import risk
 from risk.policy.policy import Policy, parse_policy, policy_from_document
+from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.reference import Listed, Reference
@@ -56,6 +57,16 @@ INPUTS = Inputs(
         ),
     ),
     firm=Firm(basis_seq=1, orders=()),
+    activity=Activity(
+        as_of_us=NOW_US - HOUR_US,
+        orders=(),
+        day_lots=0,
+        messages_second=0,
+        messages_window=0,
+        fills_window=0,
+        messages_day=0,
+        fills_day=0,
+    ),
 )
 
 

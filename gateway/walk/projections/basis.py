@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
+from risk.state.activity import ActivityFold
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 from risk.state.state import SeenIntent, seen
@@ -21,6 +22,7 @@ class BasisFold:
     account: str
     basis_seq: int = -1
     history: list[SeenIntent] = field(default_factory=list)
+    past: ActivityFold = field(default_factory=ActivityFold)
 
     @property
     def book(self) -> Book:
@@ -31,6 +33,7 @@ class BasisFold:
         """Apply one committed record."""
         for event in self.events(record):
             self.books.take(event)
+            self.past.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
             self.history.append(seen(given.intent, given.market_now_us))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from risk.state.book import Book
+from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm, OwnOrder
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.reference import Listed, Reference
@@ -51,7 +52,7 @@ class Gathering:
     table_digest: str
     listed_at_us: int
 
-    def inputs(self, symbol: str, book: Book, firm: FirmBooks) -> Inputs:
+    def inputs(self, symbol: str, book: Book, firm: FirmBooks, past: Activity) -> Inputs:
         """Return what the rules may read of an intent in this instrument, against this book."""
         held = {position.instrument for position in book.positions}
         reserved = {reservation.instrument for reservation in book.reservations}
@@ -61,5 +62,6 @@ class Gathering:
             reference=Reference(
                 as_of_us=self.listed_at_us, table_digest=self.table_digest, listed=rows
             ),
+            activity=past,
             firm=Firm(basis_seq=firm.basis_seq, orders=firm.orders(symbol)),
         )

@@ -5,6 +5,7 @@ Not here: what a number does (`risk/rules/`).
     looser     which direction of a number permits more
     account    what an account may hold and owe
     liquidity  what a market can take
+    messages   pace
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them
 """

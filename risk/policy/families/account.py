@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from risk.policy.families.looser import Looser
-from risk.policy.stated import BasisPoints, Minor, PolicyModel
+from risk.policy.stated import BasisPoints, Count, Minor, PolicyModel
 
 
 class AccountLimits(PolicyModel):
@@ -14,9 +14,15 @@ class AccountLimits(PolicyModel):
         sector_share_max: Share of equity in one sector; above it a person decides.
         credit_max: Everything held and pending; the broker's line or less.
         credit_warn_at: Share of the line above which a result warns.
+        habit_lots_times: An order's quantity, in medians of the last fifty orders.
+        habit_value_times: An order's value, in the largest of them.
+        habit_from: Orders below which half of the order limits stand in.
     """
 
     instrument_share_max: Annotated[BasisPoints, Looser.HIGHER]
     sector_share_max: Annotated[BasisPoints, Looser.HIGHER]
     credit_max: Annotated[Minor, Looser.HIGHER]
     credit_warn_at: Annotated[BasisPoints, Looser.HIGHER]
+    habit_lots_times: Annotated[Count, Looser.HIGHER]
+    habit_value_times: Annotated[Count, Looser.HIGHER]
+    habit_from: Annotated[Count, Looser.LOWER]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from risk.policy.families.account import AccountLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
+from risk.policy.families.messages import MessageLimits
 from risk.policy.families.restricted import RestrictedNames
 from risk.policy.stated import PolicyModel
 
@@ -20,6 +21,7 @@ class Families(PolicyModel):
 
     account: AccountLimits
     liquidity: LiquidityLimits
+    messages: MessageLimits
     restricted: RestrictedNames
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:

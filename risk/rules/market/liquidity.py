@@ -1,4 +1,4 @@
-"""R15: an order may be no more than a share of what the market trades in a day.
+"""R15: an order, and a day's orders, are no more than a share of what the market trades in a day.
 
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(c).
 """
@@ -6,6 +6,7 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(c).
 from typing import Final
 
 from risk.rules.limits import BP
+from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
 from risk.state.inputs.reference import Listed
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
@@ -32,11 +33,17 @@ def reference_age(case: RuleCase) -> int:
 
 def _volume(case: RuleCase) -> tuple[Measured, ...]:
     qty = positive(case.intent.qty_lots)
-    numbers = case.families.liquidity
+    adv, numbers = positive(listed(case).adv_lots), case.families.liquidity
     return (
         Measured(
-            observed=ratio_up(qty, BP, positive(listed(case).adv_lots)),
+            observed=ratio_up(qty, BP, adv),
             limit=numbers.adv_share_max.value,
+            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Measured(
+            observed=ratio_up(whole(activity_of(case).day_lots) + qty, BP, adv),
+            limit=numbers.adv_day_share_max.value,
             reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
             breach=Action.HOLD,
         ),
@@ -54,6 +61,7 @@ R15: Final = Rule(
     title="Share of the average daily volume",
     checks=(
         Check(name="order_share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
+        Check(name="day_share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
         Check(name="reference_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
     ),
     measure=_volume,

@@ -4,5 +4,6 @@ Not here: how the gateway gathers it.
 
     reference  the signed table of instruments
     firm       open orders of all accounts
+    activity   what the account sent and what was executed
     inputs     every source, each absent or with the time at which it was true
 """

@@ -7,6 +7,7 @@ Rules:
 
 from dataclasses import dataclass
 
+from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
 from risk.state.inputs.reference import Reference
 
@@ -17,3 +18,4 @@ class Inputs:
 
     reference: Reference | None = None
     firm: Firm | None = None
+    activity: Activity | None = None

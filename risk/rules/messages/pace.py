@@ -1,0 +1,79 @@
+"""R33 and R35: messages in a second and in a day, and messages for each execution.
+
+Rules:
+- This order's own message counts.
+- The ratio counts only above a number of messages: few messages are no pattern.
+
+Source: CSRC rules on program trading of 7 July 2025; Directive 2014/65/EU art. 48(6).
+"""
+
+from typing import Final
+
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, whole
+from risk.state.inputs.activity import Activity
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+def activity_of(case: RuleCase) -> Activity:
+    """Return the account's recent past, or refuse."""
+    if case.inputs.activity is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    return case.inputs.activity
+
+
+def _high_frequency(case: RuleCase) -> tuple[Measured, ...]:
+    found, limits = activity_of(case), case.families.messages
+    return (
+        Measured(
+            observed=whole(found.messages_second) + 1,
+            limit=limits.second_max.value,
+            breach=Action.THROTTLE,
+            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
+        ),
+        Measured(
+            observed=whole(found.messages_day) + 1,
+            limit=limits.day_max.value,
+            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
+        ),
+    )
+
+
+def _ratio(case: RuleCase) -> tuple[Measured, ...]:
+    found, limits = activity_of(case), case.families.messages
+    pairs = (
+        (found.messages_window, found.fills_window, limits.window_ratio_max.value),
+        (found.messages_day, found.fills_day, limits.day_ratio_max.value),
+    )
+    return tuple(
+        Measured(
+            observed=-(-(whole(messages) + 1) // (whole(fills) + 1)),
+            limit=limit,
+            breach=Action.THROTTLE,
+            reason=Reason.ORDERS_TO_TRADES_ABOVE_MAXIMUM,
+            waived=Reason.TOO_FEW_MESSAGES if messages < limits.ratio_from.value else None,
+        )
+        for messages, fills, limit in pairs
+    )
+
+
+R33: Final = Rule(
+    rule_id=RuleId.R33,
+    version=1,
+    title="High frequency: messages in a second, and in a day",
+    checks=(
+        Check(name="second", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+        Check(name="day", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+    ),
+    measure=_high_frequency,
+)
+
+R35: Final = Rule(
+    rule_id=RuleId.R35,
+    version=1,
+    title="Order-to-trade ratio: messages for each execution, in half a minute and in a day",
+    checks=(
+        Check(name="window", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+        Check(name="day", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+    ),
+    measure=_ratio,
+)
