@@ -110,11 +110,14 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         market_now_us=tools.market_now_us(),
         decided_us=standing.approving.recorded_at_us,
     )
-    tools.orders.catch_up(tools.ledger.append(sending, lane=Lane.URGENT))
+    records = tools.ledger.append(sending, lane=Lane.URGENT)
+    tools.orders.take_own(records[-1])  # a wait for the notifier's thread costs half a millisecond
+    tools.orders.catch_up(records)
     reach(
         "dispatch.sending_committed"
     )  # a crash here leaves SENDING: UNKNOWN, asked for, never re-sent
-    # a stop that was recorded before the announcement is seen here, and holds the order back
+    # a stop that was recorded before the announcement is seen here, and holds the order back: its
+    # press holds orders back until the stops have folded it, whatever the notifier does
     if stop := tools.held_back(standing):
         result = HandResult(outcome="refused", reason=stop)
     else:

@@ -99,6 +99,7 @@ class Orders:
         self._history: History | None = None
         self._from_log = 0  # batches below this size were read from the log
         self._trouble = ""
+        self._own: set[int] = set()  # folded by `take_own`; the notifier will bring them again
         self._folded = threading.Condition()
 
     @property
@@ -125,8 +126,7 @@ class Orders:
     def begin(self, history: History) -> None:
         """Fold the log, and fold it again whenever a batch does not follow.
 
-        Subscribe `follow` first: a batch that arrives meanwhile waits, and was either read from the
-        log or follows it.
+        Subscribe `follow` first: a batch that comes meanwhile waits, and was read or follows.
         """
         with self._folded:
             self._history = history
@@ -137,11 +137,21 @@ class Orders:
         with self._folded:
             if batch[-1].seq < self._from_log:
                 return
-            if not self._trouble:
-                self._take(batch)
+            fresh = [record for record in batch if record.seq not in self._own]
+            self._own.difference_update(record.seq for record in batch)
+            if fresh and not self._trouble:
+                self._take(fresh)
             if self._trouble:
                 self._mend()
             self._folded.notify_all()
+
+    def take_own(self, record: Record) -> None:
+        """Fold what the caller has just appended, unless the notifier must bring others first."""
+        with self._folded:
+            if self.ready and record.seq == self._fold.next_seq:
+                self._take((record,))
+                self._own.add(record.seq)
+                self._folded.notify_all()
 
     def mend(self) -> None:
         """Fold the log again if that failed before."""
@@ -186,7 +196,7 @@ class Orders:
         fold = _Standings()
         fold.take(records)
         fold.next_seq = size
-        self._fold, self._from_log = fold, size
+        self._fold, self._from_log, self._own = fold, size, set()
 
     def catch_up(self, records: Sequence[Record]) -> None:
         """Wait until the given records, and all before them, are folded.

@@ -229,6 +229,56 @@ def test_a_record_that_cannot_be_folded_stops_the_projection() -> None:
     assert "records 2 to 2 cannot be folded" in orders.state
 
 
+def test_who_appends_folds_his_own_record_and_the_notifier_brings_it_again() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    (sending,) = log.append(SENDING)
+    orders.take_own(sending)
+    assert orders.by_cl_ord_id(NAME) is not None
+    orders.catch_up((sending,))
+    orders.take_own(sending)  # an append that was answered from the log folds nothing twice
+    orders.follow((sending, *log.append(*WALK[3:])))
+    standing = orders.get(DECISION)
+    assert standing is not None
+    assert (standing.filled_lots, log.read, orders.state) == (5, 1, "ready")
+    orders.follow((sending,))
+    assert log.read == 2, "a batch that comes twice is an alarm, as before"
+
+
+def test_an_own_record_waits_for_those_before_it() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    sending, sent = log.append(*WALK[2:4])
+    orders.take_own(sent)
+    assert orders.by_cl_ord_id(NAME) is None
+    assert stage(orders) is Stage.APPROVED
+    orders.follow((sending, sent))
+    assert (stage(orders), orders.state) == (Stage.SENT, "ready")
+
+
+def test_an_own_record_that_cannot_be_folded_stops_the_projection() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    (bad,) = log.append(record(2, Kind.ORDER_SENDING, {"cl_ord_id": None}))
+    orders.take_own(bad)
+    assert "records 2 to 2 cannot be folded" in orders.state
+    orders.take_own(bad)
+    with pytest.raises(NotReadyError):
+        orders.get(DECISION)
+
+
+def test_a_fold_from_the_log_forgets_what_was_folded_early() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    (sending,) = log.append(SENDING)
+    orders.take_own(sending)
+    log.append(*WALK[3:])
+    orders.follow(WALK[4:5])  # a gap: the log is folded again, the early record with it
+    assert (log.read, orders.state) == (2, "ready")
+    orders.follow((sending,))
+    assert (log.read, orders.state) == (2, "ready"), "it was read from the log by then"
+
+
 def test_a_sealed_decision_is_nobodys_business() -> None:
     orders = folded(
         verdict(1, "approved"),
