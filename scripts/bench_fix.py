@@ -11,16 +11,14 @@ paced cancels. *Feed*: quotes posted as NDJSON until the desk could decide on th
 import argparse
 import json
 import os
-import platform
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -43,6 +41,7 @@ from gateway.walk.dispatch import dispatch
 from gateway.walk.projections.standing import Stage
 from gateway.walk.settlement import Received, settle
 from scripts.bare_initiator import BareInitiator
+from scripts.bench_fix_page import OPEN, PACED_BURST, PACED_PER_S, Figures, Scale, at, report
 from scripts.fix_sink import Sink, Throttle
 from scripts.ledger_loads import Yardsticks
 from tests.doubles.feeds import bars, quote
@@ -54,53 +53,20 @@ from tests.doubles.small_desk import INSTRUMENTS, small_desk
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "measured" / "fix-bench.md"
 SIGNER = FileSigner("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-OPEN = 500
-PACED_PER_S, PACED_BURST = 200, 20
-RATIO_BAR, MASS_BAR_MS, PACED_BAR = 2.0, 50.0, 0.9
 LATE_US = 3_600_000_000
 BATCH = 100
-
-ABOUT = (
-    "Written by `make bench-fix`; do not edit. All in one run on one machine, with the real ledger,"
-    " the real FIX child and real TCP; the peer (`scripts/fix_sink.py`) times what arrives."
-)
-NOTES = (
-    "*Decision to wire* begins when the verdict is on record and ends when the order's bytes have"
-    " arrived: checks of the approval, one durable ledger append (`order_sending`), the pipe to the"
-    " FIX child, its journal (fdatasync), the last check and the engine. The yardstick commits one"
-    " row into a table with the same columns, keys and triggers and sends through quickfix in this"
-    " process. Both take turns, so a busy moment hits both. *Mass cancel* is from the press of the"
-    " kill until `q` has arrived, with 500 open orders; *paced* is the rate of single cancels after"
-    " the burst, over the profile's limit, at a peer that rejects what is over it. *Feed* is from"
-    " NDJSON text to items that are judged and stand in the market; at the end the desk has a"
-    " snapshot and a quote to decide on."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """How much is measured."""
-
-    pairs: int
-    presses: int
-    paced: int
-    feed_s: float
-
 
 FULL = Scale(pairs=1_000, presses=100, paced=5, feed_s=10.0)
 QUICK = Scale(pairs=60, presses=3, paced=1, feed_s=1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What one run found; times in milliseconds."""
+class Wire(NamedTuple):
+    """Times in milliseconds: both sides' to the wire, one INSERT's, one line's and fdatasync's."""
 
-    ours: Sequence[float]
-    bare: Sequence[float]
-    mass: Sequence[float]
-    paced: Sequence[float]
-    rejected: int
-    items_per_s: float
+    ours: list[float]
+    bare: list[float]
+    inserts: list[float]
+    syncs: list[float]
 
 
 class Bench:
@@ -109,6 +75,8 @@ class Bench:
     def __init__(self, scale: Scale, folder: Path, stack: ExitStack) -> None:
         self._scale, self._folder, self._stack = scale, folder, stack
         self._kept: object = None  # an engine that is collected while it runs ends the process
+        self._insert_s = 0.0
+        self._file = stack.enter_context((folder / "lines").open("wb"))
         server = EmbeddedPostgres(folder)
         server.start()
         stack.callback(server.stop)
@@ -125,8 +93,8 @@ class Bench:
             small.desk.own.market.open_session(session)
         self._desk = MemoryDesk(small=small, log=cast("MemoryLedger", reader), wall=Wall())
 
-    def wire(self) -> tuple[list[float], list[float]]:
-        """Return both sides' times to the wire, pair by pair, in milliseconds."""
+    def wire(self) -> Wire:
+        """Return both sides' times to the wire, pair by pair, and the disk's, in milliseconds."""
         sink = self._sink()
         profile = simulator_profile(sink.port)
         line = self._line("wire", profile)
@@ -137,7 +105,7 @@ class Bench:
         self._desk.small.desk.own = replace(
             own, dispatching=replace(own.dispatching, broker=line.child, profile=profile)
         )
-        times: tuple[list[float], list[float]] = ([], [])
+        found = Wire([], [], [], [])
         offset, warm_up = 0, 10
         for number, row in enumerate(self._yard.rows(self._scale.pairs + warm_up)):
             pair = [0.0, 0.0]
@@ -145,10 +113,20 @@ class Bench:
                 pair[side] = self._ours(sink) if side == 0 else self._bare(sink, bare, row, number)
             offset = self._settle(line, offset)
             if number >= warm_up:
-                times[0].append(pair[0] * 1000)
-                times[1].append(pair[1] * 1000)
+                found.ours.append(pair[0] * 1000)
+                found.bare.append(pair[1] * 1000)
+                found.inserts.append(self._insert_s * 1000)
+                found.syncs.append(self._sync() * 1000)
         line.child.stop(sweep=False)
-        return times
+        return found
+
+    def _sync(self) -> float:
+        """Append a line to a file as the child's journal does; return the duration in seconds."""
+        began = time.perf_counter()
+        self._file.write(b"x" * 900)
+        self._file.flush()
+        os.fdatasync(self._file.fileno())
+        return time.perf_counter() - began
 
     def _ours(self, sink: Sink) -> float:
         name = self._desk.approved().decision_id
@@ -167,7 +145,7 @@ class Bench:
         name = f"BARE{number}"
         fields = [(t, name if t == 11 else v) for t, v in order_fields("bare")]  # noqa: PLR2004 - ClOrdID
         began = time.perf_counter()
-        self._yard.one(row)
+        self._insert_s = self._yard.one(row)
         bare.send(fields)
         return sink.wait_for(name) - began
 
@@ -300,66 +278,6 @@ def _await(condition: Callable[[], object], problem: str) -> None:
         raise SystemExit(f"bench: {problem}")
 
 
-def at(values: Sequence[float], share: float) -> float:
-    """Return a percentile."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def report(found: Figures, scale: Scale, load: tuple[float, float]) -> str:
-    """Return the page."""
-    ratio = statistics.median(found.ours) / statistics.median(found.bare)
-    ours, bare, mass = found.ours, found.bare, found.mass
-    wire = f"decision to wire over one durable INSERT and a bare initiator, p50 of {scale.pairs:,}"
-    pressed = f"kill with {OPEN} open orders"
-    tail = at(ours, 0.99), at(bare, 0.99)
-    claims = (
-        (
-            f"{wire} pairs",
-            f"at most {RATIO_BAR:g}",
-            f"{ratio:.2f} ({at(ours, 0.5):.2f} ms against {at(bare, 0.5):.2f} ms)",
-        ),
-        (
-            "the same, p99",
-            "",
-            f"{tail[0] / tail[1]:.2f} ({tail[0]:.2f} ms against {tail[1]:.2f} ms)",
-        ),
-        (
-            f"{pressed}: mass cancel on the wire, p99 of {scale.presses} presses",
-            f"at most {MASS_BAR_MS:g} ms",
-            f"{at(mass, 0.99):.1f} ms (p50 {at(mass, 0.5):.1f})",
-        ),
-        (
-            f"{pressed}: cancels over the limit of {PACED_PER_S}/s, the slowest of {scale.paced}",
-            f"at least {PACED_BAR:g}",
-            f"{min(found.paced):.2f}",
-        ),
-        ("throttle rejects of these", "0", str(found.rejected)),
-        ("quotes a second into a decision-ready state", "", f"{found.items_per_s:,.0f}"),
-    )
-    rows = [f"| {claim} | {bar} | {measured} |" for claim, bar, measured in claims]
-    machine = (
-        f"Machine: {os.cpu_count()} cores ({platform.machine()}), Python"
-        f" {platform.python_version()}; load {load[0]:.1f} before and {load[1]:.1f} after."
-    )
-    return "\n".join(
-        [
-            "# The way to the broker, measured",
-            "",
-            ABOUT,
-            "",
-            machine,
-            "",
-            "| claim | bar | measured |",
-            "|---|---|---|",
-            *rows,
-            "",
-            NOTES,
-            "",
-        ]
-    )
-
-
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -372,13 +290,13 @@ def main(words: Sequence[str]) -> int:
     scale = QUICK if parser.parse_args(words).quick else FULL
     with tempfile.TemporaryDirectory(prefix="bench-fix-") as folder, ExitStack() as stack:
         bench, before = Bench(scale, Path(folder), stack), os.getloadavg()[0]
-        ours, bare = bench.wire()
-        _say(f"to the wire: {at(ours, 0.5):.2f} ms, bare {at(bare, 0.5):.2f} ms")
+        wire = bench.wire()
+        _say(f"to the wire: {at(wire.ours, 0.5):.2f} ms, bare {at(wire.bare, 0.5):.2f} ms")
         mass = bench.mass()
         paced, rejected = bench.paced()
         items = bench.feed()
         found = Figures(
-            ours=ours, bare=bare, mass=mass, paced=paced, rejected=rejected, items_per_s=items
+            **wire._asdict(), mass=mass, paced=paced, rejected=rejected, items_per_s=items
         )
         text = report(found, scale, (before, os.getloadavg()[0]))
     _say(text)
