@@ -41,6 +41,7 @@ def make_controls(
 
 def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
     """Return the supervisor of the FIX session, which in shadow mode starts no process."""
+    events.mass_status = profile.capabilities.mass_status
     config = FixChildConfig(
         profile=profile,
         folder=plan.state.root / "fix",

@@ -31,7 +31,7 @@ from gateway.walk.projections.sequence import record_resets
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
-from gateway.walk.reconciliation.recovery import reconcile
+from gateway.walk.reconciliation.recovery import MASS_STATUS, reconcile
 
 _log = logging.getLogger(__name__)
 SETTLED_WITHIN_US = 3_000_000
@@ -66,6 +66,7 @@ class Events:
         self.book_check: BookCheck | None = None
         self.cancel_all: CancelAll | None = None
         self.foreign: ForeignOrders | None = None
+        self.mass_status = False  # whether the broker takes a mass status request
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
@@ -110,6 +111,7 @@ class Events:
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
                 told=self._answered,
+                mass_id=f"M{clock.wall_us()}" if self.mass_status else "",
             )
 
     def _go_on_cancelling(self) -> None:
@@ -252,7 +254,8 @@ def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> 
     except AuditError:
         _log.error("%s: not on record", event)
         raise
-    _log.error("%s: %s", event, SessionEvent.of(record).detail)
+    level = logging.INFO if event == MASS_STATUS else logging.ERROR
+    _log.log(level, "%s: %s", event, SessionEvent.of(record).detail)
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:

@@ -21,10 +21,17 @@ from collections.abc import Callable, Container
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import FixError
-from fix.orders.reconcile import PATIENCE_US, Fate, OpenOrder, Reconciliation, strangers
+from fix.orders.reconcile import (
+    PATIENCE_US,
+    Fate,
+    MassAsked,
+    OpenOrder,
+    Reconciliation,
+    strangers,
+)
 from fix.orders.state import OrderState
 from fix.session.link import SessionState
-from fix.wire.messages import Fields
+from fix.wire.messages import Fields, mass_status_request
 from fix.wire.reports import parse_inbound
 from gateway import clock
 from gateway.walk.journal import order as journal_orders
@@ -39,6 +46,8 @@ from gateway.walk.reconciliation.asking import Budget, sent_fields
 from gateway.walk.settlement import OUTCOMES
 
 POLL_S = 0.02
+MASS_STATUS = "mass_status"
+"""The session event that says how a mass status request ended."""
 RESTART = "restart"
 """The reason of a withdrawal at a start."""
 
@@ -110,12 +119,14 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
     logon_no: int,
     inbox_offset: int,
     told: Callable[[int, int], None] = lambda _answered, _asked: None,
+    mass_id: str = "",
 ) -> bool:
     """Ask for every order that may be live, wait for answers, open the session.
 
     The wait is bounded. `inbox_offset` is where the inbox stood before the questions. Orders that
     stay unknown go to `note`. `check` compares the book with the answers up to the offset that it
-    is given. `told` gets the progress: orders answered, orders asked for. Returns whether the
+    is given. `told` gets the progress: orders answered, orders asked for. With a `mass_id` one mass
+    status request of this name goes first, and how it ended goes to `note`. Returns whether the
     logon still holds.
     """
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
@@ -129,6 +140,7 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
         now_us=clock.monotonic_us(),
         # asked twice, within the budget
         patience_us=PATIENCE_US + 2 * budget.time_for_us(len(live)),
+        mass=_ask_for_all(fix, mass_id) if mass_id else None,
     )
     waiting: deque[Fields] = deque(state.questions())
     while True:
@@ -139,15 +151,27 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
             break
         clock.pause(POLL_S)
         state, inbox_offset = _listen(fix, state, inbox_offset)
+        state, singly = state.mass_over(clock.monotonic_us())
+        waiting += singly
         state, again = state.ask_again_at(clock.monotonic_us())
         waiting += again
     quarantined = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
     unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
+    if state.mass is not None:
+        note(MASS_STATUS, state.mass.over or "the logon ended before the answer")
     for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
         if names:
             note(event, " ".join(names))
     check(inbox_offset)
     return fix.set_reconciled(logon_no)
+
+
+def _ask_for_all(fix: ReconcilePort, mass_id: str) -> MassAsked:
+    """Send the mass status request."""
+    result = fix.status_request(mass_status_request(request_id=mass_id))
+    refused = "" if result.outcome == "sent" else result.reason or result.outcome
+    asked = MassAsked(request_id=mass_id)
+    return asked.left(result.msg_seq_num, clock.monotonic_us(), refused)
 
 
 def _listen(
@@ -157,7 +181,7 @@ def _listen(
     for entry in fix.inbox_since(inbox_offset):
         inbox_offset = entry.next_offset
         try:
-            state = state.heard(parse_inbound(entry.raw))
+            state = state.heard(parse_inbound(entry.raw), clock.monotonic_us())
         except FixError:
             continue  # quarantined by the settler
     return state, inbox_offset

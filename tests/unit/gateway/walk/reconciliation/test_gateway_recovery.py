@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from fix.durable.inbox import Entry
 from fix.orders.live import LiveOrder
-from fix.orders.reconcile import PATIENCE_US
+from fix.orders.reconcile import MASS_PATIENCE_US, PATIENCE_US
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
@@ -182,11 +182,12 @@ class Child:
     inbox: list[Entry] = field(default_factory=list)
     reconciled: list[int] = field(default_factory=list)
 
-    def status_request(self, fields: Fields) -> None:
+    def status_request(self, fields: Fields) -> HandResult:
         self.asked.append(fields)
         raw = self.answers(fields)
         if raw is not None:
             self.put(raw)
+        return HandResult(outcome="sent", msg_seq_num=len(self.asked))
 
     def put(self, raw: str) -> None:
         begin = self.inbox[-1].next_offset if self.inbox else OFFSET
@@ -223,7 +224,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return time
 
 
-def logon(desk: MemoryDesk, child: Child, per_s: int = 100) -> Logon:
+def logon(desk: MemoryDesk, child: Child, per_s: int = 100, mass_id: str = "") -> Logon:
     done = Logon()
     done.result = reconcile(
         cast("FixChild", child),
@@ -233,6 +234,7 @@ def logon(desk: MemoryDesk, child: Child, per_s: int = 100) -> Logon:
         done.checked.append,
         logon_no=LOGON_NO,
         inbox_offset=OFFSET,
+        mass_id=mass_id,
     )
     return done
 
@@ -337,6 +339,55 @@ def test_an_order_of_the_child_that_the_ledger_lacks_is_noted(desk: MemoryDesk, 
     done = logon(desk, child)
     assert done.notes == [("not_in_ledger", "STRANGER OTHER")]
     assert time.now_us > 1_000_000
+
+
+def test_a_mass_request_goes_first_and_what_it_leaves_out_is_asked_singly(
+    desk: MemoryDesk, time: Time
+) -> None:
+    named, left_out = desk.rest(), desk.rest()
+    singly = answering(desk, left_out)
+
+    def answer(fields: Fields) -> str | None:
+        if dict(fields)[35] != "AF":
+            return singly(fields)
+        status = {"t17": "0", "t150": "I", "t39": "0", "t32": "0", "t31": "0", "t14": "0"}
+        return desk.report(named, t584="M1", t911="1", t912="Y", **status)
+
+    child = Child(answer)
+    done = logon(desk, child, mass_id="M1")
+    assert [dict(one)[35] for one in child.asked] == ["AF", "H"]
+    assert (dict(child.asked[0])[584], dict(child.asked[0])[585]) == ("M1", "7")
+    assert dict(child.asked[1])[11] == left_out.cl_ord_id
+    assert done.notes == [("mass_status", "answered: 1 orders")]
+    assert done.result
+    assert time.now_us < 1_000_000 + MASS_PATIENCE_US // 2, "nobody waits for more"
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (None, "not answered to the end: 0 orders"),
+        (
+            framed("j", ((49, "E"), (56, "C"), (34, "9"), (45, "1"), (372, "AF"), (380, "3"))),
+            "refused: 35=j 380=3",
+        ),
+        (
+            framed("3", ((49, "E"), (56, "C"), (34, "9"), (45, "1"), (373, "11"))),
+            "refused: 35=3 373=11",
+        ),
+    ],
+)
+def test_a_broker_without_an_answer_to_the_mass_request_is_asked_singly(
+    desk: MemoryDesk, time: Time, raw: str | None, words: str
+) -> None:
+    order = desk.rest()
+    singly = answering(desk, order)
+    child = Child(lambda fields: raw if dict(fields)[35] == "AF" else singly(fields))
+    done = logon(desk, child, mass_id="M1")
+    assert [dict(one)[35] for one in child.asked] == ["AF", "H"]
+    assert [(event, detail.strip()) for event, detail in done.notes] == [("mass_status", words)]
+    assert done.result
+    assert time.now_us < 1_000_000 + 2 * MASS_PATIENCE_US
 
 
 def test_the_book_is_checked_before_the_session_opens(desk: MemoryDesk, time: Time) -> None:
