@@ -8,6 +8,8 @@ Rules:
 - An outdated report (an acknowledgement after the fill) changes nothing.
 - A bust, a reinstatement or a late acknowledgement can make an ended order live again: LeavesQty
   (151) decides, never the earlier state (`lives_again`, `restated`).
+- Done for the day (39=3) and calculated (39=B) end nothing: the order keeps its reservation, may
+  work again, and can be cancelled. It ends when the broker ends it, or does not know it any more.
 
 Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 """
@@ -33,6 +35,7 @@ class OrderState(StrEnum):
     PARTIAL = "PARTIAL"
     FILLED = "FILLED"
     DONE_FOR_DAY = "DONE_FOR_DAY"
+    CALCULATED = "CALCULATED"
     PENDING_CANCEL = "PENDING_CANCEL"
     PENDING_REPLACE = "PENDING_REPLACE"
     CANCELED = "CANCELED"
@@ -66,6 +69,7 @@ class OrderEvent(StrEnum):
     TRADED_PART = "TRADED_PART"
     TRADED_ALL = "TRADED_ALL"
     DONE_FOR_DAY = "DONE_FOR_DAY"
+    CALCULATED = "CALCULATED"
     PENDING_CANCEL = "PENDING_CANCEL"
     PENDING_REPLACE = "PENDING_REPLACE"
     CANCELED = "CANCELED"
@@ -118,6 +122,7 @@ _REPORTED: dict[OrderEvent, OrderState] = {
     _E.TRADED_PART: _S.PARTIAL,
     _E.TRADED_ALL: _S.FILLED,
     _E.DONE_FOR_DAY: _S.DONE_FOR_DAY,
+    _E.CALCULATED: _S.CALCULATED,
     _E.PENDING_CANCEL: _S.PENDING_CANCEL,
     _E.PENDING_REPLACE: _S.PENDING_REPLACE,
     _E.CANCELED: _S.CANCELED,
@@ -128,6 +133,19 @@ _REPORTED: dict[OrderEvent, OrderState] = {
 }
 _ANY_REPORT = frozenset(_REPORTED)
 _WORKING = _ANY_REPORT - {_E.PENDING_NEW}
+_AFTER_THE_DAY = frozenset(
+    {
+        _E.TRADED_PART,
+        _E.TRADED_ALL,
+        _E.ACKNOWLEDGED,
+        _E.DONE_FOR_DAY,
+        _E.CALCULATED,
+        _E.PENDING_CANCEL,
+        _E.PENDING_REPLACE,
+        _E.CANCELED,
+        _E.EXPIRED,
+    }
+)
 
 _BROKER_TABLE: dict[OrderState, frozenset[OrderEvent]] = {
     _S.SENT: _ANY_REPORT,
@@ -139,17 +157,8 @@ _BROKER_TABLE: dict[OrderState, frozenset[OrderEvent]] = {
     _S.PENDING_REPLACE: _WORKING - {_E.REJECTED},
     _S.STOPPED: _WORKING,
     _S.SUSPENDED: _WORKING,
-    _S.DONE_FOR_DAY: frozenset(
-        {
-            _E.TRADED_PART,
-            _E.ACKNOWLEDGED,
-            _E.DONE_FOR_DAY,
-            _E.PENDING_CANCEL,
-            _E.PENDING_REPLACE,
-            _E.CANCELED,
-            _E.EXPIRED,
-        }
-    ),
+    _S.DONE_FOR_DAY: _AFTER_THE_DAY,
+    _S.CALCULATED: _AFTER_THE_DAY,
 }
 _OWN_TABLE: dict[tuple[OrderState, OrderEvent], OrderState] = {
     (_S.INTENT, _E.SENDING_COMMITTED): _S.SENDING,
@@ -161,6 +170,8 @@ _OWN_TABLE: dict[tuple[OrderState, OrderEvent], OrderState] = {
     (_S.SENT, _E.LOST_SIGHT): _S.UNKNOWN,
     (_S.SENT, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
     (_S.UNKNOWN, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
+    (_S.DONE_FOR_DAY, _E.NOT_KNOWN_THERE): _S.EXPIRED,
+    (_S.CALCULATED, _E.NOT_KNOWN_THERE): _S.EXPIRED,
 }
 _OLD_NEWS: frozenset[tuple[OrderState, OrderEvent]] = frozenset(
     {
@@ -169,6 +180,10 @@ _OLD_NEWS: frozenset[tuple[OrderState, OrderEvent]] = frozenset(
         (_S.FILLED, _E.PENDING_NEW),
         (_S.FILLED, _E.PENDING_CANCEL),
         (_S.FILLED, _E.TRADED_ALL),
+        (_S.FILLED, _E.DONE_FOR_DAY),
+        (_S.FILLED, _E.CALCULATED),
+        (_S.CANCELED, _E.CALCULATED),
+        (_S.EXPIRED, _E.CALCULATED),
         (_S.NEW, _E.PENDING_NEW),
         (_S.PARTIAL, _E.PENDING_NEW),
         (_S.CANCELED, _E.CANCELED),
@@ -210,6 +225,7 @@ _BY_STATUS = {
     "8": _E.REJECTED,
     "9": _E.SUSPENDED,
     "A": _E.PENDING_NEW,
+    "B": _E.CALCULATED,
     "C": _E.EXPIRED,
     "E": _E.PENDING_REPLACE,
 }

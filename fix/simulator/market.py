@@ -131,7 +131,7 @@ class SimulatedMarket:
     def session_changed(self) -> list[Reply]:
         """Return the fills of resting orders that the new session's quotes meet."""
         for order in self._each():
-            if order.status == "3":
+            if order.status in {"3", "B"}:
                 order.status = "1" if order.cum else "0"
         return [answer for order in self._each() for answer in self._trade_rest(order)]
 

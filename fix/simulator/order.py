@@ -11,8 +11,9 @@ from typing import NamedTuple
 from fix.wire.messages import Fields
 
 TERMINAL = frozenset("248C")
-HALTED = frozenset("39")
-"""Done for the day, suspended: such an order does not trade."""
+HALTED = frozenset("39B")
+"""Done for the day, suspended, calculated: such an order does not trade."""
+_OVER_FOR_TODAY = frozenset("3B")
 LATER = True
 
 
@@ -86,7 +87,8 @@ class Order:
     @property
     def leaves(self) -> int:
         """Quantity still working."""
-        return self.qty - self.cum if self.is_live and self.status != "3" else 0
+        works = self.is_live and self.status not in _OVER_FOR_TODAY
+        return self.qty - self.cum if works else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
