@@ -32,7 +32,8 @@ from fix.wire.persons import masked, masked_before, scrubbings
 _HEAD = struct.Struct("<II")
 _CHECKSUM = struct.Struct("<I")
 _LENGTH = _HEAD.size - _CHECKSUM.size
-FRAME_BYTES_MAX = 1 << 20
+FRAME_BYTES_MAX = 1 << 26
+"""A longer body is damage to a reader, so none is written."""
 
 
 class Entry(NamedTuple):
@@ -71,9 +72,12 @@ class Inbox:
         """Append one message; durable on return.
 
         Raises:
-            OSError: the disk refused; the engine must not count the message.
+            OSError: the disk refused, or nobody could read so long a message again; the engine must
+                not count it.
         """
         body = raw.encode("latin-1")
+        if len(body) > FRAME_BYTES_MAX:
+            raise OSError(f"a message of {len(body)} bytes is too long for the inbox")
         frame = _HEAD.pack(len(body), zlib.crc32(masked(body))) + body
         with self._lock:
             offset = self._end

@@ -30,6 +30,12 @@ def recorded(app: App, kind: Kind) -> list[Record]:
     return list(app.reader.records(kinds=(kind,)))
 
 
+def mass_statuses(app: App) -> list[str]:
+    """Return how each logon's mass status request ended."""
+    found = recorded(app, Kind.SESSION_EVENT)
+    return [str(one.body["detail"]) for one in found if one.body["event"] == "mass_status"]
+
+
 def by_broker(app: App, *acts: Act) -> None:
     for act in acts:
         play(app.plan.state.root / "ems" / "control.json", act)
@@ -40,6 +46,7 @@ def test_a_traders_order_is_shown_outlives_the_kill_and_changes_no_book(
 ) -> None:
     settings = load(state=tmp_path / "state")
     with desk(tmp_path / "state") as app:
+        assert mass_statuses(app) == ["answered: 0 orders"]
         order = rest_one(app)
         by_broker(app, Act("stranger", "SPXN", 7, "10.00"))
         wait_for(lambda: bool(recorded(app, Kind.FOREIGN_REPORTED)), PATIENCE_S, part="stranger")

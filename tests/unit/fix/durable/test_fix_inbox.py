@@ -101,3 +101,12 @@ def test_a_length_that_no_frame_has_is_damage_and_not_a_frame_on_its_way(
         assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|"]
         Inbox(path).close()
         assert path.stat().st_size == first.next_offset
+
+
+def test_a_message_that_nobody_could_read_again_is_not_written(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    long = inbox.append("x" * (1 << 20) + "y")
+    with pytest.raises(OSError, match="too long for the inbox"):
+        inbox.append("x" * (FRAME_BYTES_MAX + 1))
+    after = inbox.append("8=x")
+    assert [one.offset for one in read_from(tmp_path / "inbox", 0)] == [long.offset, after.offset]
