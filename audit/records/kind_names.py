@@ -58,6 +58,7 @@ class Kind(StrEnum):
     STOP_ENDED = "stop_ended"
     CANCEL_ALL_ASKED = "cancel_all_asked"
     CANCEL_ALL_OUTCOME = "cancel_all_outcome"
+    FLATTEN_ASKED = "flatten_asked"
     MODE_ENTERED = "mode_entered"
     DIGESTS_REGISTERED = "digests_registered"
     OPERATOR_NOTE = "operator_note"

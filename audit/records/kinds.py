@@ -71,7 +71,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.INTENT_RECEIVED,
         _D,
         RUN + "decision_id client_key request instrument? author? strategy? origin? attempt? "
-        "session_index? policy_digest? policy_version? scope_digest?",
+        "session_index? policy_digest? policy_version? scope_digest? flattens?",
         "intent:<client_key>",
     ),
     _spec(

@@ -47,6 +47,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "stop_begun": ("reason",),
     "stop_ended": ("reason",),
     "cancel_all_asked": ("reason",),
+    "flatten_asked": ("reason",),
     "mode_entered": ("reason",),
     "digests_registered": ("reason",),
 }

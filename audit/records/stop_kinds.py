@@ -64,6 +64,12 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "cancel_all_outcome:<cancel_id>",
     ),
     _spec(
+        Kind.FLATTEN_ASKED,
+        _C,
+        "flatten_id actor_name reason orders left",
+        "flatten:<flatten_id>",
+    ),
+    _spec(
         Kind.MODE_ENTERED,
         _C,
         "account mode before sender target reason? log_id? signatures?",

@@ -817,7 +817,7 @@ export const KINDS = new Set(`
   feed_condition agent_scoped receipt_key alarm_lost approval_resumed
   cancel_requested cancel_ended
   kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-  digests_registered foreign_reported
+  digests_registered foreign_reported flatten_asked
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -35,7 +35,7 @@ officer_key_changed
 feed_condition agent_scoped receipt_key alarm_lost approval_resumed
 cancel_requested cancel_ended
 kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-digests_registered foreign_reported
+digests_registered foreign_reported flatten_asked
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

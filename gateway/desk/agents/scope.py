@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
 from gateway.desk.requests import IntentRequest
@@ -19,6 +20,7 @@ from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.journal.control.scope import agent_scoped
+from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Tags
 from gateway.walk.projections.mandates import Mandates
@@ -126,6 +128,10 @@ class Scopes:
         own = self.tags.account
         if given.account in {own, f"{own}.{SHARED}"}:
             return  # of no scoped key; nothing more is read on the way to the wire
+        stream = f"decision/{given.decision_id}"
+        received = self.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
+        if any(IntentReceived.of(one).flattens for one in received):
+            return  # a person closes the account's position; reduce-only bounds it
         self._catch_up()
         digest = self._mandates.scope_of(given.decision_id)
         key, intent, reserved = given.intent.author, given.intent, given.reservation

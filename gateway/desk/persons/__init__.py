@@ -7,6 +7,7 @@ Not here: what an agent asks.
     release     a kill's release, signed by two roles
     stops       pause, reduce-only, and their end
     cancel_all  cancelling every live order
+    flatten     orders that bring positions to zero
     modes       which mode may begin, and what it needs
     statements  the statements that the signing roles sign, and their check
     adjustment  openings, splits, cash and trades by phone, signed by two roles

@@ -70,6 +70,12 @@ TOPICS: Final = (
         what="requests to cancel every order",
         kinds=(Kind.CANCEL_ALL_ASKED,),
     ),
+    Topic(
+        article="12",
+        title="Closing positions",
+        what="requests to close positions",
+        kinds=(Kind.FLATTEN_ASKED,),
+    ),
     Topic(article="13", title="Surveillance for market abuse"),
     Topic(
         article="14",

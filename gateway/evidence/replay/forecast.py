@@ -48,6 +48,7 @@ def intent_received(past: Past, record: Record) -> str:
         "author": received.author,
         "strategy": AGENT_WISH,
         **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
+        **({"flattens": received.flattens} if received.flattens else {}),
         **past.named_in(record),
     }
     same("intent_received", "payload", with_fields(again, record.body), record.body)

@@ -16,6 +16,7 @@ from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.walk.journal.control.own_keys import stands_for
 from gateway.walk.journal.control.scope import AgentScoped
+from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.journal.decision import (
     RECORD_RULES,
     IntentReceived,
@@ -150,6 +151,8 @@ class Past:
         if self.received is None:
             return own
         received = IntentReceived.of(self.received)
+        if received.flattens:
+            return self._flattened(received)
         if not received.scope_digest:
             return f"{own}.agent"
         scoped = self.reader.records(
@@ -161,6 +164,21 @@ class Past:
                 return f"{own}.{one.scope['account']}"
         raise ReplayDiffersError(
             step=Kind.INTENT_RECEIVED.value, detail="no agent_scoped before it has its scope"
+        )
+
+    def _flattened(self, received: IntentReceived) -> str:
+        """Return the account of a position that a person asked to close."""
+        before = None if self.received is None else self.received.seq
+        position = (received.flattens, received.account, received.request.get("instrument"))
+        for record in self.reader.records(
+            stream="control", kinds=(Kind.FLATTEN_ASKED,), before_seq=before
+        ):
+            asked = FlattenAsked.of(record)
+            named = ((asked.flatten_id, o["account"], o["instrument"]) for o in asked.orders)
+            if asked.actor_name == received.author and position in named:
+                return received.account
+        raise ReplayDiffersError(
+            step=Kind.INTENT_RECEIVED.value, detail="no flatten_asked before it names its position"
         )
 
     @property

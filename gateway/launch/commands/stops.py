@@ -1,4 +1,4 @@
-"""Pause, reduce-only, resume and cancel-all from the command line.
+"""Pause, reduce-only, resume, cancel-all and flatten from the command line.
 
 A stop also goes on record while no gateway runs; the next one starts with it. Everything else needs
 the running gateway.
@@ -7,9 +7,11 @@ the running gateway.
 import json
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.desk.persons.flatten import flattened_text
 from gateway.desk.persons.stops import resume_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import open_ledger, stopped
@@ -20,6 +22,8 @@ from gateway.walk.journal.control.stops import stop_begun
 from risk.state.state import Stop
 
 WITHIN_S: Final = 5.0
+FLATTEN_WITHIN_S: Final = 600.0
+"""Each position takes a forecast."""
 OPERATOR: Final = "operator"
 
 
@@ -78,6 +82,34 @@ def cancel_all(settings: Settings, reason: str) -> int:
     return 0
 
 
+def flatten(
+    settings: Settings,
+    what: tuple[str, str],
+    ask: Callable[[str], bool] | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Close positions through the running gateway: `what` is the reason and the instrument or "".
+
+    Without `ask` nobody is asked whether to go on. Return 1 if a position has no order.
+
+    Raises:
+        RequestError: the gateway refused.
+    """
+    state, (reason, instrument) = StateFolder.of(settings), what
+    body = {"reason": reason, "instrument": instrument or None}
+    told = _post(state, "flatten", body | {"dry_run": True})
+    if not dry_run:
+        if ask is not None and not ask(f"{flattened_text(told)}\nAsk for these orders?"):
+            return 1
+        told = _post(state, "flatten", body, FLATTEN_WITHIN_S)
+    text = json.dumps(told, indent=2) if as_json else flattened_text(told)
+    sys.stdout.write(f"{text}\n")
+    done = {"approved"} | ({None} if dry_run else set())
+    return int(bool(told["left"]) or any(o.get("result") not in done for o in told["orders"]))
+
+
 def list_stops(settings: Settings, *, as_json: bool) -> int:
     """Print the stops in force; return 1 if there are any, 0 otherwise."""
     found = _listed(StateFolder.of(settings))
@@ -95,9 +127,11 @@ def _listed(state: StateFolder) -> dict[str, Any]:
     return get(state, "/v1/stops", Keyring(state.keys).token(OPERATOR), WITHIN_S).granted()
 
 
-def _post(state: StateFolder, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+def _post(
+    state: StateFolder, verb: str, body: dict[str, Any], within_s: float = WITHIN_S
+) -> dict[str, Any]:
     token = Keyring(state.keys).token(OPERATOR)
-    return post(state, f"/v1/stops/{verb}", json.dumps(body), token, WITHIN_S).granted()
+    return post(state, f"/v1/stops/{verb}", json.dumps(body), token, within_s).granted()
 
 
 def drill_kill(settings: Settings, reason: str) -> int:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
+from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
 from gateway.desk.requests import ApprovalRequest, CancelRequest, OrderLine
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.feeds.live.overview import FeedLine, overview
@@ -105,8 +106,8 @@ class DeskControls:
         drills = self._desk.own.drills
         return "" if drills is None else drills.newest
 
-    def press(self, caller: Caller, verb: str, reason: str) -> str:
-        """Stop, resume or cancel; return what is in force and what is on record."""
+    def press(self, caller: Caller, verb: str, reason: str, *, sure: bool = False) -> str:
+        """Stop, resume, cancel or flatten; return what is in force and what is on record."""
         own, name = self._desk.own, caller.name
         match verb:
             case "resume":
@@ -115,6 +116,9 @@ class DeskControls:
             case "cancel-all":
                 live = stopping.cancel_all(own, name, reason)["live"]
                 return f"{len(live)} orders are being cancelled. The request is on record."
+            case "flatten":
+                request = FlattenRequest(reason=reason, dry_run=not sure)
+                return flattened_text(flatten(self._desk, caller, request))
             case _:
                 done = stopping.begin_stop(own, name, Stop(verb), reason)
                 return f"{done['stop']} is in force and on record as {done['seq']}."

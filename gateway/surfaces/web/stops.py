@@ -24,14 +24,15 @@ class Controls(Protocol):
     def drilled(self) -> str:
         """Return a line about the newest drill of the kill, or the empty text; reads no ledger."""
 
-    def press(self, caller: Caller, verb: str, reason: str) -> str:
-        """Do what a button says; return one line for the person."""
+    def press(self, caller: Caller, verb: str, reason: str, *, sure: bool = False) -> str:
+        """Do what a button says; return one line for the person. Flatten acts only if `sure`."""
 
 
 HEADINGS: Final = {
     "pause": "Pause",
     "reduce-only": "Reduce-only",
     "cancel-all": "Cancel all",
+    "flatten": "Flatten",
     "resume": "Resume",
 }
 
@@ -56,14 +57,17 @@ class StopButtons:
         return router
 
     def press(
-        self, request: Request, reason: Annotated[str, Form(max_length=500)] = ""
+        self,
+        request: Request,
+        reason: Annotated[str, Form(max_length=500)] = "",
+        sure: Annotated[str, Form(max_length=3)] = "",
     ) -> Response:
         """Press the button that the form's address names."""
         verb = request.url.path.rpartition("/")[2]
         said = reason or "pressed on the page"
         heading = HEADINGS[verb]
         try:
-            text = self._controls.press(reader_of(request), verb, said)
+            text = self._controls.press(reader_of(request), verb, said, sure=sure == "yes")
         except (GatewayError, AuditError) as error:
             text = str(error)
             return self._sheets.say(request, f"{heading}: refused", text, 409, back=KILL)

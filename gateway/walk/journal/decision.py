@@ -85,13 +85,17 @@ def intent_received(
 
 
 class IntentReceived(Contents, frozen=True, kw_only=True):
-    """The contents of `intent_received`; no scope is named if the key had none."""
+    """The contents of `intent_received`; no scope is named if the key had none.
+
+    `flattens` is the id of the flatten that asked for it; its account is the position's.
+    """
 
     decision_id: str
     request: dict[str, Any]
     author: str = ""
     account: str = ""
     scope_digest: str = ""
+    flattens: str = ""
 
 
 def quote_taken(case: Case, quote: Quote) -> Draft:

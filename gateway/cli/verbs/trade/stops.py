@@ -1,4 +1,4 @@
-"""pause, reduce-only, cancel-all, resume and stops."""
+"""pause, reduce-only, cancel-all, flatten, resume and stops."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ ReasonOption = Annotated[str, typer.Option(help="why; recorded")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (pause, reduce_only, cancel_all, resume, stops):
+    for verb in (pause, reduce_only, cancel_all, flatten, resume, stops):
         app.command()(verb)
 
 
@@ -49,6 +49,30 @@ def cancel_all(reason: ReasonOption, state: StateOption = None) -> None:
     from gateway.launch.commands.stops import cancel_all as cancel
 
     raise typer.Exit(cancel(settings_of(state), reason))
+
+
+def flatten(
+    reason: ReasonOption,
+    instrument: Annotated[str, typer.Option(help="close this one only (default: all)")] = "",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what it would do")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    state: StateOption = None,
+) -> None:
+    """Close positions: reduce-only comes into force, then each order is judged by the rules.
+
+    What cannot be judged (a working order, no market) is named and left: `cancel-all` first, then
+    again. Exit code 1 if a position is left without an order. `resume` ends reduce-only.
+
+    Example: countersign flatten --reason "risk off" --dry-run
+    """
+    from gateway.launch.commands.stops import flatten as close
+
+    ask = None if yes else lambda text: bool(typer.confirm(text))
+    raise typer.Exit(
+        close(settings_of(state), (reason, instrument), ask, dry_run=dry_run, as_json=as_json)
+    )
 
 
 def resume(

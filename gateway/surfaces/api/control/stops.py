@@ -5,7 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.desk.desk import Desk
+from gateway.desk.persons import flatten as flattening
 from gateway.desk.persons import stops as stopping
+from gateway.desk.persons.flatten import FlattenRequest
 from gateway.desk.requests import ResumeRequest, StopRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
@@ -45,6 +47,17 @@ def cancel_all(body: StopRequest, request: Request, caller: Stopping) -> dict[st
     """Cancel every order that may work at the broker, paced; new orders may follow."""
     desk: Desk = request.app.state.desk
     return stopping.cancel_all(desk.own, caller.name, body.reason)
+
+
+@router.post("/flatten", summary="Close positions")
+def flatten(body: FlattenRequest, request: Request, caller: Stopping) -> dict[str, Any]:
+    """Put reduce-only in force, then ask for the orders that bring positions to zero.
+
+    Each order is judged by the rules like any other; the answer has its decision and result. What
+    cannot be judged now is listed under `left`, with the reason. Refused during a kill or a pause.
+    """
+    desk: Desk = request.app.state.desk
+    return flattening.flatten(desk, caller, body)
 
 
 @router.post("/resume", summary="End the stops in force")

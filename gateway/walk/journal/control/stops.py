@@ -5,6 +5,7 @@ Not here: who may stop and resume (`gateway.desk.persons.stops`), which stops ar
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
@@ -87,6 +88,32 @@ class CancelAllAsked(Contents, frozen=True, kw_only=True):
     cancel_id: str
     actor_name: str
     live: tuple[str, ...]
+
+
+def flatten_asked(
+    flatten_id: str, actor: str, reason: str, split: Mapping[str, Sequence[JSON]]
+) -> Draft:
+    """A person asked to close positions: ``orders`` are asked for, ``left`` cannot be judged."""
+    return Draft(
+        stream="control",
+        kind=Kind.FLATTEN_ASKED,
+        payload={
+            "flatten_id": flatten_id,
+            "actor_name": actor,
+            "reason": reason,
+            "orders": list(split["orders"]),
+            "left": list(split["left"]),
+        },
+        actor=f"person:{actor}",
+        idem_key=f"flatten:{flatten_id}",
+    )
+
+
+class FlattenAsked(Contents, frozen=True, kw_only=True):
+    flatten_id: str
+    actor_name: str
+    orders: tuple[dict[str, Any], ...]
+    left: tuple[dict[str, Any], ...]
 
 
 def cancel_all_outcome(cancel_id: str, outcome: Mapping[str, Sequence[str]]) -> Draft:
