@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix crash fight kill-throws fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix crash fight kill-throws crash-gateways fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
 kill-throws: setup ## press the kill N times while the line is silent (N=100 SEED=; from 100: writes docs/measured/kill-throws.md)
 	@$(BIN)/python -m tests.crash.kill_throws --throws $(or $(N),100) $(if $(SEED),--seed $(SEED)) \
 		$(shell [ "$(or $(N),100)" -ge 100 ] && echo --write)
+
+crash-gateways: setup ## break gateways in N rounds, judged by the broker's capture (N=800 and 200 whole: writes docs/measured/crash-gateways.md; SEED=)
+	@$(BIN)/python -m tests.crash.gateway_campaign --rounds $(or $(N),800) --write $(if $(SEED),--seed $(SEED))
+	@$(if $(N),,$(BIN)/python -m tests.crash.gateway_campaign --whole --write $(if $(SEED),--seed $(SEED)))
 
 fix-acceptance: setup ## play 59 dialogues of the session layer against the simulator (writes docs/measured/fix-acceptance.md)
 	@$(BIN)/python -m tests.doubles.fix_acceptance --write

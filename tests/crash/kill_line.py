@@ -6,6 +6,7 @@
 | drop  | everything is swallowed, both ways                        | what lost bytes is reset    |
 | reset | everything is cut at once, connects are refused           | connects are taken          |
 | mute  | the broker's words are swallowed, ours arrive             | what lost bytes is reset    |
+| gag   | our words are swallowed, the broker's arrive              | what lost bytes is reset    |
 | deaf  | as drop, and the first packet of a connect gets no answer | connects are taken          |
 """
 
@@ -18,6 +19,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 WAYS: Final = ("hold", "drop", "reset", "mute", "deaf")
+"""The ways that `kill_throws` draws from; `gag` is one more."""
+_SWALLOWED: Final = {
+    "drop": ("out", "in"),
+    "deaf": ("out", "in"),
+    "mute": ("in",),
+    "gag": ("out",),
+}
 _CHUNK = 1 << 16
 _BACKLOG = 16
 _RESET = struct.pack("ii", 1, 0)
@@ -47,6 +55,8 @@ class Line:
         self._fillers: list[socket.socket] = []
         self._lock = threading.Lock()
         self._way = ""
+        self.cuts = 0
+        """How many connections were cut so far."""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -121,7 +131,7 @@ class Line:
             ours, _ = ready.accept()
             pair = _Pair(ours)
             self._pairs.append(pair)
-            if not self._way or self._way == "mute":
+            if self._way in {"", "mute", "gag"}:
                 self._reach(pair)
             return
         for pair in list(self._pairs):
@@ -137,8 +147,7 @@ class Line:
         if not chunk:
             self._ended(pair, where)
             return
-        swallowed = self._way in {"drop", "deaf"} or (self._way == "mute" and where == "in")
-        if swallowed:
+        if where in _SWALLOWED.get(self._way, ()):
             pair.lost = True
             return
         pair.held[where] += chunk
@@ -184,6 +193,7 @@ class Line:
         """Reset both halves."""
         if pair in self._pairs:
             self._pairs.remove(pair)
+            self.cuts += 1
         for end in pair.ends():
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -1,0 +1,174 @@
+"""The world of a campaign: a broker that outlives every gateway, a line, a database, and a gateway.
+
+One state folder goes through many rounds, so every start recovers what the round before left.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from audit.store.reader import LedgerReader
+from fix.simulator.control import Control, read_control, write_control
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys.keyring import Keyring
+from tests.crash.gateway_plan import LINE_WAYS, Round
+from tests.crash.gateway_process import DAYS, Ask, Gateway, Start
+from tests.crash.kill_line import Line
+from tests.doubles.fix_world import Broker
+
+START_WITHIN_S = 300.0
+REPORT_DELAY_MS = 150
+
+
+class World:
+    """Broker, line, database and state folder; the gateway comes and goes."""
+
+    def __init__(self, folder: Path, mutant: str = "", *, whole: bool = False) -> None:
+        """Start what outlives the gateway."""
+        self.folder = folder
+        self.state = folder / "state"
+        self.state.mkdir(mode=0o711)
+        self._mutant, self._whole = mutant, whole
+        self.broker = Broker(folder / "ems", partial_delay_ms=REPORT_DELAY_MS)
+        (folder / "ems").mkdir()
+        write_control(self.broker.config.control, Control())
+        self.broker.start()
+        self.line = Line(self.broker.config.port)
+        self.server = EmbeddedPostgres(self.state)
+        self.dsn = ""
+        self.gateway: Gateway | None = None
+        self.starts = 0
+        self._reader: LedgerReader | None = None
+
+    def close(self) -> None:
+        """End everything."""
+        if self.gateway is not None:
+            self.gateway.kill()
+        self._hang_up()
+        self.line.close()
+        self.broker.stop()
+        with contextlib.suppress(Exception):
+            self.server.start()
+            self.server.stop()
+
+    @property
+    def alive(self) -> bool:
+        """Whether a gateway runs."""
+        return self.gateway is not None and self.gateway.alive
+
+    def up(self) -> Gateway:
+        """Return a running gateway over a running database; start what is down.
+
+        Raises:
+            RuntimeError: the gateway does not start.
+        """
+        if self.dsn:
+            self.database_up()
+        if self.gateway is None or not self.gateway.alive:
+            self.down()
+            self.starts += 1
+            start = Start(
+                state=self.state,
+                port=self.line.port,
+                mutant=self._mutant,
+                said=self.folder / "gateway.log",
+                day=self.starts % DAYS,
+                whole=self._whole,
+            )
+            self.gateway = Gateway(start, START_WITHIN_S)
+            if not self.dsn:  # the first start made keys and database
+                self.dsn = self.server.start()
+        return self.gateway
+
+    def down(self) -> None:
+        """SIGKILL the gateway, if there is one; its children end with it."""
+        if self.gateway is not None:
+            self.gateway.kill()
+            self.gateway = None
+
+    def database_up(self) -> None:
+        """Start the database server if it is down."""
+        if self.server.pid is None:
+            self._hang_up()
+            with contextlib.suppress(Exception):
+                self.server.stop()
+            self.server.start()
+
+    def reader(self) -> LedgerReader:
+        """Return a reader of the ledger; call `database_up` before."""
+        if self._reader is None:
+            self._reader = LedgerReader(self.dsn)
+        return self._reader
+
+    def _hang_up(self) -> None:
+        if self._reader is not None:
+            with contextlib.suppress(Exception):
+                self._reader.close()
+            self._reader = None
+
+    def caller(self, name: str) -> httpx.Client:
+        """Return a client of the gateway with a name's key."""
+        token = Keyring(self.state / "keys").token(name)
+        assert self.gateway is not None
+        return httpx.Client(
+            base_url=self.gateway.address,
+            headers={"Authorization": f"Bearer {token}"},
+            trust_env=False,
+            verify=False,  # noqa: S501 - plain HTTP on loopback
+            timeout=20.0,
+        )
+
+    def deal(self, *outcomes: str) -> None:
+        """Say what becomes of the next orders; what was dealt before and not used is gone."""
+        path = self.broker.config.control
+        write_control(path, read_control(path)._replace(deal=()))
+        time.sleep(0.05)
+        write_control(path, read_control(path)._replace(deal=outcomes))
+        time.sleep(0.05)
+
+    def strike(self, fault: str, plan: Round) -> None:
+        """Let one fault happen."""
+        gateway = self.gateway
+        match fault:
+            case "gateway at a failpoint":
+                pass  # armed before
+            case "gateway":
+                if gateway is not None:
+                    gateway.kill()
+            case "FIX child":
+                self._kill(self.pids().get("fix"))
+            case "engine":
+                self._kill(self.pids().get("engine"))
+            case "database":
+                self._kill(self.server.pid)
+                if plan.gateway_too and gateway is not None:
+                    gateway.kill()
+            case "broker at 1":
+                path = self.broker.config.control
+                now = read_control(path)
+                changed = now._replace(resets=now.resets + 1, reset_flag=plan.flagged)
+                write_control(path, changed)
+            case _:
+                self.line.silence(LINE_WAYS[fault])
+
+    def lift(self, plan: Round) -> None:
+        """End the faults that last."""
+        if any(fault in LINE_WAYS for fault in plan.faults):
+            self.line.restore()
+        if "database" in plan.faults:
+            self.database_up()
+
+    def pids(self) -> dict[str, Any]:
+        """Return the processes of the gateway; empty if it is gone."""
+        return {} if self.gateway is None else self.gateway.ask(Ask.PIDS) or {}
+
+    @staticmethod
+    def _kill(pid: int | None) -> None:
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
