@@ -55,7 +55,9 @@ def lives(capture: Iterable[Seen]) -> list[Life]:
         fields = one.fields
         if one.direction != "out" or fields.get(35) != "8" or fields.get(43) == "Y":
             continue
-        name = fields.get(41) or fields[11]
+        name = fields.get(41) or fields.get(11)
+        if not name:  # the answer to a mass status request without orders
+            continue
         working = any(digit in "123456789" for digit in fields.get(151, "0"))
         if working:
             alive.setdefault(name, one.wall_us)
