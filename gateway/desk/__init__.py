@@ -10,6 +10,7 @@ Not here: transport, HTML, the walk's own order.
     foreign     orders at the broker that are not ours
     answers     answers to an agent, made from the decision's records
     feeding     what feeds deliver: judged, a change of condition on record
+    filling     a back-fill from a file: checked, on record, taken
     reads       records of who looked at what
     agents/     limits of agents' keys, receipts, events
     persons/    what operators, approvers and officers may ask

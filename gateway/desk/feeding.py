@@ -51,6 +51,9 @@ class Keeper(Protocol):
     def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
         """Keep events likewise."""
 
+    def around(self, instrument: str, source: str, first: int, last: int) -> tuple[BarItem, ...]:
+        """Return the bars from one sequence to another, and the next one on each side."""
+
     def position(self, name: str) -> dict[str, Any] | None:
         """Return where a followed file is read up to, None if nobody kept it."""
 
@@ -109,6 +112,15 @@ class Feeding:
             finally:
                 self._keep()
         return {"taken": taken, "repeats": repeats, "conditions": told}
+
+    def tell_filled(self, line: tuple[str, str, str], sequence: int, detail: str) -> None:
+        """Record that a feed (its kind, instrument, source) is filled from a file, and from which.
+
+        Raises:
+            AuditError: the ledger does not take the record; nothing may be filled.
+        """
+        with self._turn:
+            self._append(line, Noted(condition="filled", detail=detail), sequence)
 
     def tell_file(self, state: FileState) -> None:
         """Record how a followed file is, if that changed.
@@ -219,6 +231,10 @@ class Feeding:
         now_us, key = self.monotonic_us(), (line, finding.condition)
         if key in self._when and now_us - self._when[key] < AGAIN_US:
             return
+        self._append(line, finding, sequence)
+        self._recorded[line], self._when[key] = finding.condition, now_us
+
+    def _append(self, line: _Line, finding: Finding | Noted, sequence: int) -> None:
         self._number += 1
         self.ledger.append(
             feed_condition(
@@ -233,7 +249,6 @@ class Feeding:
                 received_us=self.wall_us(),
             )
         )
-        self._recorded[line], self._when[key] = finding.condition, now_us
 
     def _mark(self, instrument: str) -> None:
         price, now_us = self.market.fresh_middle(instrument), self.wall_us()

@@ -98,6 +98,12 @@ class KeptInMemory:
         self.positions: dict[str, dict[str, Any]] = {}
         self.away = False
 
+    def around(self, instrument: str, source: str, first: int, last: int) -> tuple[BarItem, ...]:
+        mine = [one for one in self.rows if (one.instrument, one.source) == (instrument, source)]
+        below = max((one.sequence for one in mine if one.sequence < first), default=first)
+        above = min((one.sequence for one in mine if one.sequence > last), default=last)
+        return tuple(one for one in mine if below <= one.sequence <= above)
+
     def position(self, name: str) -> dict[str, Any] | None:
         return self.positions.get(name)
 

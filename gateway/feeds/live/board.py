@@ -65,7 +65,7 @@ class FedMarket(Market):
         """Start without an item; without calendars every market is always open."""
         super().__init__()
         self._instruments = instruments
-        self._limits = limits
+        self.limits = limits
         self.narrative = FedNarrative(limits)
         self.files: tuple[FileState, ...] = ()
         self._wall_us = wall_us
@@ -85,6 +85,12 @@ class FedMarket(Market):
             for bar in bars:
                 if bar.instrument in self._instruments:
                     self._place(BARS, bar).bring_back(bar)
+
+    def missing(self, feed: str, instrument: str, source: str) -> int:
+        """Return how many of a source's bars are missing between the first and the last."""
+        with self._board:
+            series = self._found(feed, instrument, source)
+            return 0 if series is None else series.holes
 
     def since_us(self, seen_us: int) -> int:
         """Return the time since a monotonic reading."""
@@ -116,7 +122,7 @@ class FedMarket(Market):
                 same=series.seen.get(item.sequence),
                 missing=series.missing_with(item),
                 received_us=received_us,
-                limits=self._limits,
+                limits=self.limits,
             )
 
     def contradicted(self, feed: str, item: Item) -> Finding | None:
@@ -124,7 +130,7 @@ class FedMarket(Market):
         with self._board:
             line = self._lines.get((feed, item.instrument), {})
             others = [one for one in line.values() if one.source != item.source]
-            return apart(item, filter(self._speaks, others), self._limits.apart_bp)
+            return apart(item, filter(self._speaks, others), self.limits.apart_bp)
 
     def take(self, feed: str, item: Item, finding: Finding, received_us: int) -> None:
         """Take a judged item; its record, where one is due, is already on the ledger."""
@@ -140,9 +146,9 @@ class FedMarket(Market):
             if series.finding.condition not in STANDS:
                 return series.finding
             if feed == QUOTES:
-                old = stale(self._quiet_us(instrument, series.seen_us), self._limits)
+                old = stale(self._quiet_us(instrument, series.seen_us), self.limits)
             else:
-                old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
+                old = stale_bars(self._wall_us() - series.last_close_us, self.limits)
             return old or self._contradiction(series) or series.finding
 
     def series(self, feed: str, instrument: str) -> Series | None:
@@ -249,8 +255,8 @@ class FedMarket(Market):
     def _is_quiet(self, series: Series) -> bool:
         """Return whether a source brought nothing new for too long, or has too few bars to lead."""
         if series.feed == QUOTES:
-            return self._quiet_us(series.instrument, series.heard_us) > self._limits.stale_us
-        old = stale_bars(self._wall_us() - series.last_close_us, self._limits)
+            return self._quiet_us(series.instrument, series.heard_us) > self.limits.stale_us
+        old = stale_bars(self._wall_us() - series.last_close_us, self.limits)
         return old is not None or len(series.last_run()) < MIN_BARS
 
     def said_closed(self, instrument: str) -> str:
@@ -272,7 +278,7 @@ class FedMarket(Market):
         """Return whether what a source says now may contradict another."""
         if series.feed == BARS:
             return True
-        fresh = self._monotonic_us() - series.seen_us <= self._limits.stale_us
+        fresh = self._monotonic_us() - series.seen_us <= self.limits.stale_us
         return series.standing is not None and fresh
 
     def _contradiction(self, series: Series) -> Finding | None:

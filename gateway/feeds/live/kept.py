@@ -53,6 +53,14 @@ _KEEP_POSITION: Final = (
     "INSERT INTO market.position (source, document) VALUES (%s, %s)"
     " ON CONFLICT (source) DO UPDATE SET document = excluded.document"
 )
+_AROUND: Final = f"""
+SELECT {_COLUMNS} FROM market.bar WHERE instrument = %(instrument)s AND source = %(source)s
+  AND sequence BETWEEN
+    coalesce((SELECT max(sequence) FROM market.bar WHERE instrument = %(instrument)s
+      AND source = %(source)s AND sequence < %(first)s), %(first)s)
+    AND coalesce((SELECT min(sequence) FROM market.bar WHERE instrument = %(instrument)s
+      AND source = %(source)s AND sequence > %(last)s), %(last)s)
+"""  # noqa: S608 - constants
 
 
 class KeptTables:
@@ -79,6 +87,17 @@ class KeptTables:
         """
         with self._answering(), self._pool.connection(self._timeout_s) as lent:
             found = lent.execute(_NEWEST, (sorted(instruments), count)).fetchall()
+        return tuple(_bar(*row) for row in found)
+
+    def around(self, instrument: str, source: str, first: int, last: int) -> tuple[BarItem, ...]:
+        """Return the bars from one sequence to another, and the next one on each side.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        given = {"instrument": instrument, "source": source, "first": first, "last": last}
+        with self._answering(), self._pool.connection(self._timeout_s) as lent:
+            found = lent.execute(_AROUND, given).fetchall()
         return tuple(_bar(*row) for row in found)
 
     def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:

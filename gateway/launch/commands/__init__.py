@@ -10,6 +10,7 @@ Not here: options and help.
     modes        the mode on record, what another needs, and its signature
     stops        pause, reduce-only, resume, cancel-all, and drills of the kill
     profile      check and show the broker's profile
+    backfill     fill what is missing from a file, through the running gateway
     market       check the files that are followed
     kill         kill and release, with or without a running gateway
 """

@@ -23,7 +23,7 @@ from gateway.surfaces.api import (
     orders,
     privacy,
 )
-from gateway.surfaces.api.control import adjustments, differences, kill, stops
+from gateway.surfaces.api.control import adjustments, backfill, differences, kill, stops
 from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit
 
@@ -69,7 +69,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
-    resources = (*agents, kill, stops, differences, adjustments)
+    resources = (*agents, backfill, kill, stops, differences, adjustments)
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -1,5 +1,6 @@
-"""A whole gateway that follows files: what they say is decided on, over restarts and SIGKILL."""
+"""A whole gateway whose bars are files: followed, over restarts and SIGKILL, and back-filled."""
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -13,10 +14,12 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.tables import migrate
 from gateway import clock
+from gateway.errors import RequestError
 from gateway.feeds.files.sources import parse_sources
 from gateway.feeds.live.kept import KeptTables
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
+from gateway.launch.commands.backfill import fill_from
 from gateway.launch.plan import Plan
 from tests.doubles.feeds import bars
 from tests.doubles.live_desk import plan_for
@@ -101,3 +104,42 @@ def test_lines_are_in_the_table_once_however_often_the_reader_is_killed(
     assert [one.sequence for one in found] == list(range(1, 251))
     with psycopg.connect(postgres_dsn) as connection:
         assert connection.execute("SELECT count(*) FROM market.position").fetchone() == (1,)
+
+
+def test_a_marked_gap_is_filled_by_the_command_and_a_contradiction_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inbox, state = tmp_path / "inbox", tmp_path / "state"
+    inbox.mkdir()
+    head = HEAD.replace("instrument,", "instrument,sequence,")
+    lines = [
+        line.replace("SPXN,", f"SPXN,{number},") for number, line in enumerate(rows(300), start=1)
+    ]
+    (inbox / "2026.csv").write_text(head + "".join([*lines[:250], *lines[260:]]))
+    whole, wrong = tmp_path / "whole.csv", tmp_path / "wrong.csv"
+    whole.write_text(head + "".join(lines))
+    with running(following(state, inbox), lambda _: None) as app:
+        wait_for(lambda: held(app) == 40, 20.0, part="the bars behind the gap")
+        settings = app.plan.settings
+        wrong.write_text(head + "".join([*lines[:260], lines[260].replace(",261,", ",251,", 1)]))
+        with pytest.raises(RequestError, match=r"wrong.csv line 253: SPXN does not close after"):
+            fill_from(settings, wrong, "vendor", "bars", check=False)
+        cells = lines[199].split(",")
+        cells[-1] = cells[4] + "\n"
+        wrong.write_text(head + "".join([*lines[:199], ",".join(cells), *lines[200:]]))
+        with pytest.raises(RequestError, match=r"wrong.csv line 201: SPXN sequence 200 of vendor"):
+            fill_from(settings, wrong, "vendor", "bars", check=False)
+        assert held(app) == 40
+        capsys.readouterr()
+        assert fill_from(settings, whole, "vendor", "bars", check=False) == 0
+        assert "10 bars filled, 290 stood already" in capsys.readouterr().out
+        assert held(app) == 300
+        (record,) = [
+            r.body
+            for r in app.reader.records(stream="market/SPXN", kinds=(Kind.FEED_CONDITION,))
+            if r.body["condition"] == "filled"
+        ]
+        digest = hashlib.sha256(whole.read_bytes()).hexdigest()
+        assert record["detail"] == (f"10 from whole.csv (sha256 {digest}), by operator: 251-260")
+        assert fill_from(settings, whole, "vendor", "bars", check=False) == 0
+        assert "0 bars filled, 300 stood already" in capsys.readouterr().out
