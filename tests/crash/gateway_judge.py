@@ -208,7 +208,7 @@ class Judge:
         if kind != "8" or fields.get(_POSS_DUP) == "Y":
             return
         side.reports.setdefault(_identity(raw), one.wall_us)
-        name = fields.get(_ORIG) or fields.get(_NAME)
+        name = fields.get(_ORIG) or fields.get(_NAME, "")
         if not name:  # the answer to a mass status request without orders
             return
         if any(digit in "123456789" for digit in fields.get(_LEAVES, "0")):
