@@ -14,6 +14,7 @@ from gateway.errors import NotReadyError
 from gateway.installation.settings import Settings
 from gateway.launch.app import App, running
 from gateway.launch.plan import serving_plan
+from gateway.launch.setup.doctor import refuse_unfit
 from gateway.telemetry.console import Progress, log_to_stderr
 from gateway.walk.journal.run import model_loaded
 from inference.engine.port import EngineState
@@ -24,6 +25,7 @@ def serve_production(settings: Settings) -> int:
     log_to_stderr(settings.log_level)
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
+    refuse_unfit(settings, progress.say)
     with (
         interruptible() as stop,
         running(plan, progress.say) as app,

@@ -1,21 +1,25 @@
 """The verb doctor: the whole route before anything is written, one mending command a finding.
 
-Read-only: it makes no folder, starts no server, sends no FIX message.
+Read-only: it makes no folder, starts no server, sends no FIX message. The start of `serve` takes
+the looks that it has no check of its own for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from gateway import clock
-from gateway.errors import SettingsError
+from gateway.errors import NotReadyError, SettingsError
+from gateway.installation.children.fix_profiles import profile_of
 from gateway.installation.settings import Settings, load
 from gateway.installation.settings_file import settings_file
 from gateway.installation.state import StateFolder
-from gateway.launch.setup.findings import PartFinding, looked, mend, tell
+from gateway.launch.setup.findings import Health, PartFinding, looked, mend, tell
 from gateway.launch.setup.outside import (
     look_at_broker,
     look_at_database,
     look_at_disk,
+    look_at_ids,
     look_at_ledger,
     look_at_port,
 )
@@ -28,6 +32,13 @@ from gateway.launch.setup.own_files import (
     look_at_policy,
     look_at_settings,
 )
+
+START_LOOKS: Final = ("settings", "state", "keys", "database", "api", "broker")
+SAID_ONLY: Final = frozenset({"keys", "broker"})
+"""Looks that stop no start: a missing bearer key, and CompIDs that only our simulator should have.
+
+Such a gateway still holds its orders and stops; our simulator may stand on another host.
+"""
 
 
 def doctor(state: Path | None, *, as_json: bool) -> int:
@@ -45,6 +56,26 @@ def examined(state: Path | None) -> Iterator[PartFinding]:
     folders = StateFolder.of(settings)
     for part, look in _looks(settings, folders).items():
         yield from looked(part, look)
+
+
+def refuse_unfit(settings: Settings, say: Callable[[str], None]) -> None:
+    """Refuse a start for what doctor would have mended; say what it could not look at.
+
+    The other looks are checks of the start itself. It connects to the broker, so nothing does here.
+
+    Raises:
+        NotReadyError: with the command that mends each finding.
+    """
+    every = _looks(settings, StateFolder.of(settings))
+    every["broker"] = lambda: look_at_ids(settings, profile_of(settings.fix))
+    found = [one for part in START_LOOKS for one in looked(part, every[part])]
+    stops = [one for one in found if one.health is Health.MEND and one.part not in SAID_ONLY]
+    for one in found:
+        if one.health is not Health.GOOD and one not in stops:
+            say(f"doctor     {one.part}: {one.said}{f' -> {one.command}' * bool(one.command)}")
+    if stops:
+        told = "; ".join(f"{one.part}: {one.said} -> {one.command}" for one in stops)
+        raise NotReadyError(part="installation", state=f"unfit, as countersign doctor says: {told}")
 
 
 def _looks(

@@ -90,7 +90,7 @@ def look_at_database(settings: Settings, state: StateFolder) -> Iterator[PartFin
             began_us = clock.wall_us()
             asked = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
             at = session.execute(asked.encode()).fetchone()
-            ours_us = (began_us + clock.wall_us()) // 2
+            ended_us = clock.wall_us()
     except LedgerUnsafeError as error:
         yield mend("database", error, "psql COUNTERSIGN_LEDGER__DSN")
         return
@@ -99,9 +99,10 @@ def look_at_database(settings: Settings, state: StateFolder) -> Iterator[PartFin
         return
     version = row[0] if row else "?"
     yield good("database", f"PostgreSQL {version}, schema {SCHEMA_REVISION}, login {login.name}")
-    skew_s = (int(at[0]) - ours_us) / 1_000_000 if at else 0.0
+    skew_s = (int(at[0]) - (began_us + ended_us) // 2) / 1_000_000 if at else 0.0
+    unsure_s = (ended_us - began_us) / 2_000_000  # a slow answer is no skew
     said = f"the database's is {abs(skew_s):.3f} s {'ahead' if skew_s > 0 else 'behind'}"
-    if abs(skew_s) > SKEW_MAX_S:
+    if abs(skew_s) - unsure_s > SKEW_MAX_S:
         yield mend("clock", f"{said}; at most {SKEW_MAX_S:g} s", "timedatectl set-ntp true")
     else:
         yield good("clock", said)
@@ -201,8 +202,7 @@ def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     except SettingsError as error:
         yield mend("broker", error, edit(file) if file else f"export {error.name}=..")
         return
-    own = profile_path(fix.profile) == fix.profile  # a file of the desk's, not a shipped one
-    yield from _ids(profile, fix.profile if own else file)
+    yield from look_at_ids(settings, profile)
     host, port = profile.host, profile.port
     try:
         socket.create_connection((host, port), REACH_S).close()
@@ -215,8 +215,11 @@ def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     yield good("broker", f"{said}; a logon was not tried")
 
 
-def _ids(profile: Profile, file: Path | None) -> Iterator[PartFinding]:
+def look_at_ids(settings: Settings, profile: Profile) -> Iterator[PartFinding]:
     """Yield CompIDs that no broker can tell apart, or that only our simulator has."""
+    fix = settings.fix
+    own = profile_path(fix.profile) == fix.profile  # a file of the desk's, not a shipped one
+    file = fix.profile if own else settings.config
     command = edit(file) if file else "export COUNTERSIGN_FIX__SENDER=.."
     sender, target = profile.sender_comp_id, profile.target_comp_id
     if sender == target:

@@ -12,7 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.main import app
+from gateway.errors import NotReadyError
 from gateway.feeds.files.sources import EXAMPLE
+from gateway.installation.settings import load
+from gateway.launch.setup.doctor import refuse_unfit
 from gateway.launch.setup.findings import Health
 from tests.doubles.beginning import activate, begin
 
@@ -265,3 +268,38 @@ def test_a_missing_settings_file_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     code, findings = examined()
     assert (code, len(findings)) == (1, 1)
     assert findings[0]["command"] == "unset COUNTERSIGN_CONFIG"
+
+
+def test_a_start_that_doctor_finds_fit_says_nothing(home: Path) -> None:
+    said: list[str] = []
+    refuse_unfit(load(), said.append)
+    assert said == []
+    assert home.is_dir()
+
+
+def test_a_start_stops_on_what_doctor_would_mend_and_names_the_command(
+    home: Path, peer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(home, "port = 0", f"port = {peer}")
+    monkeypatch.setenv("COUNTERSIGN_LEDGER__ADMIN_DSN", "postgresql://admin@db/ledger")
+    with pytest.raises(NotReadyError) as refused:
+        refuse_unfit(load(), print)
+    assert "another process listens" in str(refused.value)
+    assert f"ss -ltnp 'sport = :{peer}'" in str(refused.value)
+    assert "unset COUNTERSIGN_LEDGER__ADMIN_DSN" in str(refused.value)
+
+
+def test_a_start_goes_on_without_a_key_of_some_role_and_says_so(home: Path) -> None:
+    no_agent(home)
+    said: list[str] = []
+    refuse_unfit(load(), said.append)
+    assert len(said) == 1
+    assert "no bearer key of the role agent -> countersign keygen" in said[0]
+
+
+def test_a_start_does_not_knock_at_the_brokers_port_twice(home: Path) -> None:
+    """The start itself connects, and serves without a broker: doctor's look is not in its way."""
+    file = home / "broker.toml"
+    file.write_text(file.read_text().replace(f"port = {port_in(home)}", "port = 1"))
+    assert any(one["part"] == "broker" for one in examined()[1] if one["health"] == Health.MEND)
+    refuse_unfit(load(), print)
