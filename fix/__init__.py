@@ -9,5 +9,6 @@ Not here: models, HTTP, the ledger.
     durable/    the files of a FIX session: kill word, inbox, journal, resets, wire log
     session/    one FIX child process for each session
     certification/  the same session tried case by case at a broker
+    feed/       market data: one more child process, which sends requests only
     simulator/  the paper broker, a FIX acceptor in its own process
 """

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from audit.records.kinds import KINDS, KindSpec
-from fix.simulator.acts import ACTS, MANNERS, OUTCOMES, SESSION_ACTS
+from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACTS
 from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.installation.keys.roles import Role
@@ -264,6 +264,14 @@ def simulator_page() -> str:
         *_table("How cancels and replaces are answered (`cancels`, `replaces`)", MANNERS.items()),
         *_table("What may be done to one order", ACTS.items()),
         *_table("What may be done to the session", SESSION_ACTS.items()),
+        *_table("What may be done to the market data", MARKET_ACTS.items()),
+        *prose(
+            "Market data need `--market-target COMPID`: a second session, on the same port, answers"
+            " 35=V with a snapshot (W), then changes (X) every `--tick-ms`, or Y (281=0) for a"
+            " symbol without a price. Prices are those of `--prices FILE` one after the other, or"
+            " the playback's (`--quotes`) of the current session."
+        ),
+        "",
         "## The published table",
         "",
         *prose(

@@ -18,7 +18,13 @@ def ids_of(profile: Profile) -> tuple[str, str, str]:
 
 
 def initiator_settings(
-    profile: Profile, *, store: str, log: str, dictionary: str, transport: str = ""
+    profile: Profile,
+    *,
+    store: str,
+    log: str,
+    dictionary: str,
+    transport: str = "",
+    reconnect_s: int = 1,
 ) -> str:
     """Return QuickFIX's settings text for this session.
 
@@ -44,7 +50,7 @@ def initiator_settings(
         "[DEFAULT]",
         "ConnectionType=initiator",
         *times,
-        "ReconnectInterval=1",
+        f"ReconnectInterval={reconnect_s}",
         f"LogonTimeout={profile.logon_timeout_s}",
         f"FileStorePath={store}",
         f"FileLogPath={log}",

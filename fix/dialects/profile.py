@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from fix.dialects.market_data import MarketData
 from fix.dialects.person_tags import KNOWN_MAX, is_undeclared, is_user_defined
 from fix.dialects.versions import SPEECH, Version
 from fix.errors import ProfileError
@@ -223,6 +224,9 @@ class Profile(_ProfileModel):
     certify: CertifyTerms | None = Field(
         default=None, description="what `countersign certify` may order; missing: nothing"
     )
+    market_data: MarketData | None = Field(
+        default=None, description="the broker's market data; missing: they come by another door"
+    )
     public_tags: tuple[int, ...] = Field(
         default=(), description="user-defined fields that neither name nor describe a person"
     )
@@ -258,6 +262,47 @@ class Profile(_ProfileModel):
             if getattr(self.tags, name):
                 problem = f'{self.version} has no such field: write ""'
                 raise ValueError(f"tags.{name}: {problem}")
+        return self
+
+    @property
+    def market_session(self) -> "Profile":
+        """The session over which market data come.
+
+        Raises:
+            ProfileError: the profile has none.
+        """
+        data = self.market_data
+        if data is None:
+            raise ProfileError(problem="market_data: the profile has none")
+        return self.model_copy(
+            update={
+                "sender_comp_id": data.sender_comp_id,
+                "target_comp_id": data.target_comp_id,
+                "host": data.host or self.host,
+                "port": data.port,
+                "mode": SessionMode.RESET if data.reset else SessionMode.RESUME,
+                "heartbeat_s": data.heartbeat_s,
+                "dictionary": data.dictionary or SPEECH[self.version].market,
+            }
+        )
+
+    @model_validator(mode="after")
+    def _keeps_sessions_apart(self) -> Self:
+        data = self.market_data
+        if data is None:
+            return self
+        own = (self.sender_comp_id, self.target_comp_id, self.host, self.port)
+        other = (data.sender_comp_id, data.target_comp_id, data.host or self.host, data.port)
+        if own == other:
+            raise ValueError(
+                "market_data.sender_comp_id: market data have the order session's CompIDs, host and"
+                " port: a session of their own needs other ones, which the broker gives"
+            )
+        if self.tls is not None and other[2] not in _LOOPBACK:
+            raise ValueError(
+                f"market_data.host: {other[2]} would get clear text: with [tls] both sessions go"
+                ' over the sidecar, so write host = "127.0.0.1"'
+            )
         return self
 
     @model_validator(mode="after")

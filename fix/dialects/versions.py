@@ -27,21 +27,31 @@ class Speech:
         begin_string: BeginString (8).
         transport: our dictionary of session messages, where it is apart; else empty.
         application: our dictionary of application messages.
+        market: our dictionary of a market data session.
         lacks: types of the messages that we could send and this version does not have.
     """
 
     begin_string: str
     application: str
+    market: str
     transport: str = ""
     lacks: frozenset[str] = frozenset()
 
 
 SPEECH: Final[Mapping[Version, Speech]] = {
     Version.FIX_42: Speech(
-        begin_string="FIX.4.2", application="FIX42.xml", lacks=frozenset({"q", "AF"})
+        begin_string="FIX.4.2",
+        application="FIX42.xml",
+        market="FIX42-market.xml",
+        lacks=frozenset({"q", "AF"}),
     ),
-    Version.FIX_44: Speech(begin_string="FIX.4.4", application="FIX44.xml"),
+    Version.FIX_44: Speech(
+        begin_string="FIX.4.4", application="FIX44.xml", market="FIX44-market.xml"
+    ),
     Version.FIX_50SP2: Speech(
-        begin_string="FIXT.1.1", transport="FIXT11.xml", application="FIX50SP2.xml"
+        begin_string="FIXT.1.1",
+        transport="FIXT11.xml",
+        application="FIX50SP2.xml",
+        market="FIX50SP2-market.xml",
     ),
 }

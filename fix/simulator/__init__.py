@@ -10,5 +10,6 @@ Not here: rules of the product.
     reporting   what it says about an order, report by report; pure
     acts        what a test or a person lets it do; pure
     play        the same by hand, from the command line
+    ticker      what it says about prices; pure
     market      the published table of outcomes, and matching; pure
 """

@@ -27,9 +27,11 @@ from pathlib import Path
 
 import quickfix
 
+from fix.dialects.versions import SPEECH, Version
+from fix.session.dictionaries import DICTIONARIES
 from fix.session.initiator import DICTIONARY
 from fix.session.listener import wire_view
-from fix.simulator.acts import SESSION_ACTS, Act
+from fix.simulator.acts import MARKET_ACTS, SESSION_ACTS, Act
 from fix.simulator.control import (
     DEFAULT_PORT,
     Control,
@@ -44,7 +46,8 @@ from fix.simulator.control import (
 from fix.simulator.market import SimulatedMarket
 from fix.simulator.order import Manner, Reply
 from fix.simulator.strictness import strict
-from fix.wire.messages import parse, timestamp, wire_text
+from fix.simulator.ticker import Ticker, read_prices
+from fix.wire.messages import Fields, parse, timestamp, wire_text
 
 POLL_S = 0.02
 LOGGED_OUT_S = 2.0
@@ -52,6 +55,9 @@ LOGGED_OUT_S = 2.0
 EXIT_FAULT = 70
 _MSG_TYPE, _RESET_FLAG = 35, 141
 _LOGON = "A"
+_PRICES = frozenset("WX")
+"""Types that are not captured: their number has no bound, and no promise is about them."""
+MARKET_DICTIONARY = DICTIONARIES / SPEECH[Version.FIX_44].market
 
 
 def wall_us() -> int:
@@ -82,8 +88,11 @@ class CaptureFile:
 class Acceptor(quickfix.Application):
     """quickfix's callbacks, which only capture and queue."""
 
-    def __init__(self, capture: CaptureFile, arrived: "queue.SimpleQueue[str]") -> None:
+    def __init__(
+        self, capture: CaptureFile, arrived: "queue.SimpleQueue[str]", market: "Ticker | None"
+    ) -> None:
         super().__init__()
+        self._market = market
         self._capture = capture
         self._arrived = arrived
         self.begin_anew = False
@@ -95,9 +104,12 @@ class Acceptor(quickfix.Application):
     def onLogon(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Nothing to do."""
 
-    def onLogout(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Queue an empty text, for cancel-on-disconnect."""
-        self._arrived.put("")
+    def onLogout(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Queue an empty text, for cancel-on-disconnect; prices end with their session."""
+        if self._market is not None and self._market.is_of(session_id.toString()):
+            self._market.forget()
+        else:
+            self._arrived.put("")
 
     def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Capture a session message as it leaves."""
@@ -108,15 +120,20 @@ class Acceptor(quickfix.Application):
 
     def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Capture a report as it leaves, also a resent one."""
-        self._note("out", message)
+        if message.getHeader().getField(_MSG_TYPE) not in _PRICES:
+            self._note("out", message)
 
     def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Capture a session message."""
         self._note("in", message)
 
-    def fromApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+    def fromApp(self, message: quickfix.Message, session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Capture an application message and queue it."""
-        self._arrived.put(self._note("in", message))
+        raw = self._note("in", message)
+        if self._market is not None and self._market.is_of(session_id.toString()):
+            self._market.asked.put(dict(parse(raw)))
+        else:
+            self._arrived.put(raw)
 
     def _note(self, direction: str, message: quickfix.Message) -> str:
         try:
@@ -143,10 +160,16 @@ class SimulatedBroker:
         self._quotes_stamp = self._stamp()
         self._market = self._continued_market()
         self._arrived: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._ticker: Ticker | None = None
+        if config.market_target:
+            planted = read_prices(config.prices) if config.prices else None
+            self._ticker = Ticker(config.market_target, config.tick_ms, planted, self._quote)
         self._later: list[tuple[float, str]] = []
         self._acceptor = self._open_acceptor(CaptureFile(config.capture))
         self._id = quickfix.SessionID("FIX.4.4", config.sender, config.target)
+        self._market_id = quickfix.SessionID("FIX.4.4", config.sender, config.market_target)
         self._dictionary = quickfix.DataDictionary(str(config.dictionary))
+        self._prices = quickfix.DataDictionary(str(MARKET_DICTIONARY))
         self._back_s = 0.0
         self.stopping = threading.Event()
 
@@ -159,6 +182,8 @@ class SimulatedBroker:
         self._acceptor.start()
         while not self.stopping.is_set():
             self._send(self._work_once())
+            if self._ticker is not None:
+                self._tell(self._ticker.step(time.monotonic()))
 
     def _work_once(self) -> list[Reply]:
         """Wait shortly for a message or a delayed reply; return the replies to send."""
@@ -203,6 +228,12 @@ class SimulatedBroker:
 
     def _play(self, act: Act) -> list[Reply]:
         """Do what a test or a person asked for."""
+        if act.what in MARKET_ACTS:
+            if self._ticker is not None and act.what == "market_drop":
+                quickfix.Session.lookupSession(self._market_id).disconnect()
+            elif self._ticker is not None:
+                self._tell(self._ticker.act(act.what, act.order))
+            return []
         if act.what not in SESSION_ACTS:
             return self._market.act(act)
         session = quickfix.Session.lookupSession(self._id)
@@ -244,6 +275,11 @@ class SimulatedBroker:
                 fields = (*answer.fields, (60, timestamp(wall_us())))
                 message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
                 quickfix.Session.sendToTarget(message, self._id)
+
+    def _tell(self, messages: list[Fields]) -> None:
+        for fields in messages:
+            message = quickfix.Message(wire_text(fields), self._prices, False)  # noqa: FBT003
+            quickfix.Session.sendToTarget(message, self._market_id)
 
     def _quote(self, symbol: str) -> SimulatedQuote | None:
         return self._quotes.get((self._control.session, symbol))
@@ -289,6 +325,14 @@ class SimulatedBroker:
             f"SenderCompID={config.sender}",
             f"TargetCompID={config.target}",
         ]
+        if config.market_target:
+            lines += [
+                "[SESSION]",
+                "BeginString=FIX.4.4",
+                f"SenderCompID={config.sender}",
+                f"TargetCompID={config.market_target}",
+                f"DataDictionary={MARKET_DICTIONARY}",
+            ]
         for name in ("store", "log"):
             (folder / name).mkdir(exist_ok=True)
         config.dictionary.write_bytes(strict(DICTIONARY.read_bytes()))
@@ -297,7 +341,7 @@ class SimulatedBroker:
         self._settings = quickfix.SessionSettings(str(path))
         self._stores = quickfix.FileStoreFactory(self._settings)
         self._logs = quickfix.FileLogFactory(self._settings)
-        self._application = Acceptor(capture, self._arrived)
+        self._application = Acceptor(capture, self._arrived, self._ticker)
         return quickfix.SocketAcceptor(self._application, self._stores, self._settings, self._logs)
 
 
@@ -313,6 +357,9 @@ def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
     parser.add_argument("--fee-bp", type=int, default=1, help="commission, basis points")
     parser.add_argument("--partial-delay-ms", type=int, default=20)
     parser.add_argument("--script", default="", help="first outcomes, separated by commas")
+    parser.add_argument("--market-target", default="", help="the gateway's market data CompID")
+    parser.add_argument("--prices", type=Path, help="planted prices; default: those of --quotes")
+    parser.add_argument("--tick-ms", type=int, default=200)
     parser.add_argument("--exec-after", type=int, default=0, help="last ExecID in use")
     parser.add_argument("--reset-on-logon", action="store_true")
     parser.add_argument("--cancel-on-disconnect", action="store_true")

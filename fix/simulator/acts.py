@@ -1,7 +1,7 @@
 """What a test or a person lets the simulated broker do, beyond its table. Pure.
 
-`OUTCOMES`, `MANNERS`, `ACTS` and `SESSION_ACTS` say what can be played; the published page is made
-from them.
+`OUTCOMES`, `MANNERS`, `ACTS`, `SESSION_ACTS` and `MARKET_ACTS` say what can be played; the
+published page is made from them.
 
 Not here: how an act is asked for (`fix.simulator.control`).
 """
@@ -75,6 +75,16 @@ SESSION_ACTS = {
     "speak": "answer again",
 }
 """What may be done to the session."""
+
+MARKET_ACTS = {
+    "quiet": "the market data session stays up and delivers nothing until `loud`",
+    "loud": "deliver again",
+    "crossed": "one price with the bid above the ask",
+    "one_sided": "delete the bid (279=2); the next price brings it back",
+    "unknown_entry": "delete an entry (278) that was never shown",
+    "market_drop": "cut the connection of the market data session",
+}
+"""What may be done to the market data; ORDER is a symbol, empty: every one."""
 
 _HALF = 2
 

@@ -33,6 +33,9 @@ class SimulatorConfig:
         fee_bp: commission per fill, basis points of its value, half-even to the cent.
         partial_delay_ms: time between a partial fill and the rest.
         script: outcomes that precede the table, for tests.
+        market_target: the gateway's CompID of the market data session; empty: there is none.
+        prices: planted prices, JSON lines {instrument, bid, ask}; None: those of `quotes`.
+        tick_ms: time between two prices of an instrument.
         exec_after: highest ExecID number in use, where a capture was lost.
     """
 
@@ -49,6 +52,9 @@ class SimulatorConfig:
     silent: bool = False
     script: tuple[str, ...] = ()
     exec_after: int = 0
+    market_target: str = ""
+    prices: Path | None = None
+    tick_ms: int = 200
 
     @property
     def capture(self) -> Path:
@@ -73,6 +79,9 @@ class SimulatorConfig:
         words += ["--partial-delay-ms", str(self.partial_delay_ms)]
         words += ["--quotes", str(self.quotes)] if self.quotes else []
         words += ["--script", ",".join(self.script)] if self.script else []
+        if self.market_target:
+            words += ["--market-target", self.market_target, "--tick-ms", str(self.tick_ms)]
+            words += ["--prices", str(self.prices)] if self.prices else []
         words += ["--exec-after", str(self.exec_after)] if self.exec_after else []
         for flag in ("reset_on_logon", "cancel_on_disconnect", "silent"):
             words += [f"--{flag.replace('_', '-')}"] if getattr(self, flag) else []

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fix.simulator.acts import ACTS, MANNERS, OUTCOMES, SESSION_ACTS, Act
+from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACTS, Act
 from fix.simulator.control import read_control, write_control
 
 _CHANGES = ("cancels", "replaces")
@@ -28,8 +28,9 @@ def play(path: Path, act: Act) -> None:
     Raises:
         ValueError: there is no such act.
     """
-    if act.what not in ACTS | SESSION_ACTS:
-        raise ValueError(f"no act {act.what!r}; there are: {', '.join(ACTS | SESSION_ACTS)}")
+    known = ACTS | SESSION_ACTS | MARKET_ACTS
+    if act.what not in known:
+        raise ValueError(f"no act {act.what!r}; there are: {', '.join(known)}")
     control = read_control(path)
     write_control(path, control._replace(acts=(*control.acts, (*act,))))
 
@@ -71,6 +72,7 @@ def listing() -> str:
         ("answers, for `cancels` and `replaces`", MANNERS),
         ("acts on an order", ACTS),
         ("acts on the session", SESSION_ACTS),
+        ("acts on the market data", MARKET_ACTS),
     )
     lines: list[str] = []
     for title, table in parts:

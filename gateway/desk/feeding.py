@@ -145,6 +145,19 @@ class Feeding:
         if self.table is not None:
             self.table.keep_position(name, document)
 
+    def interrupt(self, feed: str, instrument: str, source: str, finding: Finding) -> None:
+        """Record that a source cannot deliver now, and refuse the instrument until it does.
+
+        Raises:
+            AuditError: the ledger does not take the record; the instrument is refused all the same.
+        """
+        with self._turn:
+            sequence = self.market.last_sequence(feed, instrument, source)
+            try:
+                self._record((feed, instrument, source), finding, sequence)
+            finally:  # a stop needs no record; `watch` records what stands
+                self.market.interrupt(feed, instrument, source, finding)
+
     def watch(self) -> None:
         """Record what became stale or was not recorded yet, and mark the holdings.
 

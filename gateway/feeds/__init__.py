@@ -8,6 +8,7 @@ Not here: a decision, tagging of news, an append.
     market        the playback's standing quotes and market clock
     live/         the market of `serve`: what feeds deliver
     files/        files and folders that are followed as they grow
+    broker/       the broker's own market data, over FIX
     instruments/  reference data: tables of instruments
     news/         dated events, `events_2018.json`
 """

@@ -37,7 +37,7 @@ from gateway.launch.controls import (
     make_session,
 )
 from gateway.launch.events import Events
-from gateway.launch.feeds import make_feeding, make_market, said_hours
+from gateway.launch.feeds import make_feeding, make_market, said_hours, start_line
 from gateway.launch.parts import (
     make_book_check,
     make_kill_switch,
@@ -168,6 +168,7 @@ class _Starter:
         self._begin_run(ledger, reader)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
+        self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
         views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
@@ -385,4 +386,5 @@ class _Starter:
             "settler": self._settler.state,
             "orders": self._orders.state,
             **self._publishing.parts(),
+            **{name: line.state for name, line in self._lines.items()},
         }

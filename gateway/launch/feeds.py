@@ -7,6 +7,7 @@ from audit.sequencer.ledger import Ledger
 from gateway import clock
 from gateway.desk.feeding import Feeding
 from gateway.errors import InstrumentsError, IntakeError
+from gateway.feeds.broker.line import BrokerLine, LineConfig
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.calendars import Calendars
 from gateway.feeds.live.conditions import FeedLimits
@@ -80,3 +81,23 @@ def make_feeding(
         mark_every_us=int(plan.settings.feeds.mark_every_s * 1_000_000),
         table=table,
     )
+
+
+def start_line(plan: Plan, feeding: Feeding | None, stack: ExitStack) -> dict[str, BrokerLine]:
+    """Start the broker's market data if the profile has them; return them by the part's name."""
+    profile = plan.profile(plan.settings.fix.port or 1)
+    if feeding is None or profile.market_data is None:
+        return {}
+    line = BrokerLine(
+        LineConfig(
+            profile=profile,
+            folder=plan.state.root / "fix-market",
+            log_path=plan.state.logs / "fix-market.log",
+            prefix=plan.tags.run_id,
+        ),
+        feeding,
+        plan.instruments,
+    )
+    stack.callback(line.stop)
+    line.start()
+    return {"market_data": line}

@@ -84,7 +84,7 @@ class FedMarket(Market):
         with self._board:
             for bar in bars:
                 if bar.instrument in self._instruments:
-                    self._place(BARS, bar).bring_back(bar)
+                    self._place(BARS, bar.instrument, bar.source).bring_back(bar)
 
     def missing(self, feed: str, instrument: str, source: str) -> int:
         """Return how many of a source's bars are missing between the first and the last."""
@@ -137,7 +137,13 @@ class FedMarket(Market):
         if finding.condition is Condition.REPEAT:
             return
         with self._board:
-            self._place(feed, item).take(item, finding, received_us, self._monotonic_us())
+            series = self._place(feed, item.instrument, item.source)
+            series.take(item, finding, received_us, self._monotonic_us())
+
+    def interrupt(self, feed: str, instrument: str, source: str, finding: Finding) -> None:
+        """Let a source stand refused until its next sound item; also one that brought none yet."""
+        with self._board:
+            self._place(feed, instrument, source).interrupt(finding)
 
     def finding(self, feed: str, instrument: str, source: str) -> Finding:
         """Return a source's condition now: its last item's, stale, or contradicted."""
@@ -242,15 +248,15 @@ class FedMarket(Market):
     def _found(self, feed: str, instrument: str, source: str) -> Series | None:
         return self._lines.get((feed, instrument), {}).get(source)
 
-    def _place(self, feed: str, item: Item) -> Series:
-        """Return the series of an item; a new source may take the place of a quiet one."""
-        line = self._lines.setdefault((feed, item.instrument), {})
-        if item.source not in line:
+    def _place(self, feed: str, instrument: str, source: str) -> Series:
+        """Return a source's series; a new source may take the place of a quiet one."""
+        line = self._lines.setdefault((feed, instrument), {})
+        if source not in line:
             if len(line) >= SOURCES_MAX:
                 quiet = [one for one in line.values() if self._is_quiet(one)]
                 line.pop(min(quiet or line.values(), key=_newest).source)
-            line[item.source] = Series(feed=feed, instrument=item.instrument, source=item.source)
-        return line[item.source]
+            line[source] = Series(feed=feed, instrument=instrument, source=source)
+        return line[source]
 
     def _is_quiet(self, series: Series) -> bool:
         """Return whether a source brought nothing new for too long, or has too few bars to lead."""

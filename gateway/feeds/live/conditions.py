@@ -12,7 +12,11 @@ from inference.snapshot import MAX_TICKS
 
 
 class Condition(StrEnum):
-    """State of a feed of one instrument after an item; a closed list."""
+    """State of a feed of one instrument after an item; a closed list.
+
+    The last three come without an item, from a source that the gateway itself asks: it is not
+    connected, it refused the request, or the top of its book is not known.
+    """
 
     OK = "ok"
     GAP = "gap"
@@ -25,6 +29,9 @@ class Condition(StrEnum):
     AHEAD = "ahead"
     STALE = "stale"
     BIASED = "biased"
+    DOWN = "down"
+    REFUSED = "refused"
+    INCOMPLETE = "incomplete"
 
 
 STANDS: Final = frozenset({Condition.OK, Condition.GAP})
@@ -33,6 +40,7 @@ SAID: Final = {
     Condition.NON_POSITIVE: "not positive",
     Condition.CONFLICT: "in conflict",
     Condition.GAP: "after a gap",
+    Condition.REFUSED: "refused by the source",
 }
 """Conditions in words, where the value itself is not a word."""
 

@@ -82,6 +82,11 @@ class Series:
         self._remember(bar, sound=True)
         self._keep(bar)
 
+    def interrupt(self, finding: Finding) -> None:
+        """Stand refused until the next sound item."""
+        self.finding = finding
+        self.refused += 1
+
     def take(self, item: Item, finding: Finding, received_us: int, now_us: int) -> None:
         """Take a judged item that is no repeat; `now_us` is monotonic."""
         self.finding, self.heard_us = finding, now_us

@@ -69,9 +69,17 @@ def read_profile(named: Path) -> Profile:
     if profile.dictionary:
         own = str((path.parent / profile.dictionary).resolve())
         profile = profile.model_copy(update={"dictionary": own})
-    if not dictionary_of(profile).is_file():
-        problem = f"{path}: dictionary: there is no file {dictionary_of(profile)}"
-        raise ProfileError(problem=problem)
+    if (data := profile.market_data) and data.dictionary:
+        own = str((path.parent / data.dictionary).resolve())
+        kept = data.model_copy(update={"dictionary": own})
+        profile = profile.model_copy(update={"market_data": kept})
+    sessions = {"dictionary": profile}
+    if profile.market_data is not None:
+        sessions["market_data.dictionary"] = profile.market_session
+    for key, session in sessions.items():
+        if not dictionary_of(session).is_file():
+            problem = f"{path}: {key}: there is no file {dictionary_of(session)}"
+            raise ProfileError(problem=problem)
     return profile
 
 
@@ -127,6 +135,8 @@ def profile_record(profile: Profile) -> dict[str, JSON]:
     """
     document: dict[str, JSON] = profile.model_dump(mode="json", exclude_none=True)
     document["dictionary"] = Path(profile.dictionary).name
+    if isinstance(data := document.get("market_data"), dict) and profile.market_data is not None:
+        data["dictionary"] = Path(profile.market_data.dictionary).name
     return {
         "name": profile.name,
         "digest": sha256(canonical(document)).hexdigest(),

@@ -213,6 +213,20 @@ def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
     ids = f"{profile.sender_comp_id} -> {profile.target_comp_id}"
     said = f"{host}:{port} answers; {profile.name}, {profile.version}, {ids}, {profile.mode}"
     yield good("broker", f"{said}; a logon was not tried")
+    if profile.market_data is not None:
+        yield _market_data(profile.market_session, profile.market_data.source)
+
+
+def _market_data(session: Profile, source: str) -> PartFinding:
+    """Return whether the port of the market data session answers (TCP only)."""
+    host, port = session.host, session.port
+    try:
+        socket.create_connection((host, port), REACH_S).close()
+    except OSError as error:
+        said = f"{host}:{port} does not answer ({error.strerror or error})"
+        return mend("market data", said, f"nc -vz {shlex.quote(host)} {port}")
+    ids = f"{session.sender_comp_id} -> {session.target_comp_id}"
+    return good("market data", f"{host}:{port} answers; {ids}, source {source}; not logged on")
 
 
 def look_at_ids(settings: Settings, profile: Profile) -> Iterator[PartFinding]:
