@@ -9,7 +9,7 @@ ENOUGH: Final = 30
 """Cases that a group needs to be judged; fewer are insufficient."""
 
 
-class Finding(StrEnum):
+class Fairness(StrEnum):
     """How a test ended."""
 
     FLAGGED = "flagged"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from risk.fairness.cases import ENOUGH, FairnessCase, Finding, by_group
+from risk.fairness.cases import ENOUGH, Fairness, FairnessCase, by_group
 
 DISPARITY_BP: Final = 500
 
@@ -23,7 +23,7 @@ class Disparity:
     group: str
     cases: int
     disparity_bp: int | None
-    finding: Finding
+    finding: Fairness
 
 
 def disparity(cases: Iterable[FairnessCase]) -> tuple[Disparity, ...]:
@@ -39,7 +39,7 @@ def disparity(cases: Iterable[FairnessCase]) -> tuple[Disparity, ...]:
 
 def _of(name: str, count: int, mixed: list[list[FairnessCase]], total: int) -> Disparity:
     if count < ENOUGH or not total:
-        return Disparity(group=name, cases=count, disparity_bp=None, finding=Finding.INSUFFICIENT)
+        return Disparity(group=name, cases=count, disparity_bp=None, finding=Fairness.INSUFFICIENT)
     sum_ = Fraction(0)
     for found in mixed:
         approved = [case for case in found if case.approved]
@@ -53,5 +53,5 @@ def _of(name: str, count: int, mixed: list[list[FairnessCase]], total: int) -> D
         group=name,
         cases=count,
         disparity_bp=disparity_bp,
-        finding=Finding.FLAGGED if flagged else Finding.NOT_FLAGGED,
+        finding=Fairness.FLAGGED if flagged else Fairness.NOT_FLAGGED,
     )

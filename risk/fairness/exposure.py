@@ -20,7 +20,7 @@ from hashlib import shake_256
 from math import lcm
 from typing import Final
 
-from risk.fairness.cases import ENOUGH, FairnessCase, Finding
+from risk.fairness.cases import ENOUGH, Fairness, FairnessCase
 
 DEALS: Final = 9_999
 P_MAX: Final = Fraction(1, 100)
@@ -37,7 +37,7 @@ class Permutation:
     seed: str
     at_least: int
     p_value: Fraction | None
-    finding: Finding
+    finding: Fairness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def permutation(cases: Iterable[FairnessCase], root: bytes, *, deals: int = DEAL
             seed=seed.hex(),
             at_least=0,
             p_value=None,
-            finding=Finding.INSUFFICIENT,
+            finding=Fairness.INSUFFICIENT,
         )
     strata = _strata(known, {name: place for place, name in enumerate(names)})
     sums = _sums([one.groups for one in strata], strata, len(names))
@@ -74,7 +74,7 @@ def permutation(cases: Iterable[FairnessCase], root: bytes, *, deals: int = DEAL
         seed=seed.hex(),
         at_least=at_least,
         p_value=p_value,
-        finding=Finding.FLAGGED if p_value <= P_MAX else Finding.NOT_FLAGGED,
+        finding=Fairness.FLAGGED if p_value <= P_MAX else Fairness.NOT_FLAGGED,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from risk.fairness.cases import ENOUGH, FairnessCase, Finding, by_group
+from risk.fairness.cases import ENOUGH, Fairness, FairnessCase, by_group
 from risk.fairness.holm import holm
 from risk.fairness.tables import fisher
 
@@ -24,7 +24,7 @@ class Parity:
     other_hits: int
     other_cases: int
     p_value: Fraction | None
-    finding: Finding
+    finding: Fairness
 
 
 def parity(cases: Iterable[FairnessCase]) -> tuple[Parity, ...]:
@@ -53,7 +53,7 @@ def _counted(
         other_hits=all_hits - hits,
         other_cases=other,
         p_value=fisher(hits, len(own), all_hits - hits, other) if enough else None,
-        finding=Finding.NOT_FLAGGED if enough else Finding.INSUFFICIENT,
+        finding=Fairness.NOT_FLAGGED if enough else Fairness.INSUFFICIENT,
     )
 
 
@@ -69,5 +69,5 @@ def _with(one: Parity, *, flagged: bool) -> Parity:
         other_hits=one.other_hits,
         other_cases=one.other_cases,
         p_value=one.p_value,
-        finding=Finding.FLAGGED,
+        finding=Fairness.FLAGGED,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from risk.fairness.cases import ENOUGH, FairnessCase, Finding, by_group
+from risk.fairness.cases import ENOUGH, Fairness, FairnessCase, by_group
 from risk.fairness.tables import fisher
 
 RATIO_BP: Final = 8_000
@@ -24,7 +24,7 @@ class Selection:
     approved: int
     ratio_bp: int | None
     p_value: Fraction | None
-    finding: Finding
+    finding: Fairness
 
 
 def selection(cases: Iterable[FairnessCase]) -> tuple[Selection, ...]:
@@ -49,7 +49,7 @@ def _judged(
             approved=approved,
             ratio_bp=None,
             p_value=None,
-            finding=Finding.INSUFFICIENT,
+            finding=Fairness.INSUFFICIENT,
         )
     ratio_bp = 10_000 * approved * best[0] // (of * best[1])
     p_value = Fraction(1) if is_best else fisher(approved, of, best[1], best[0])
@@ -60,5 +60,5 @@ def _judged(
         approved=approved,
         ratio_bp=ratio_bp,
         p_value=p_value,
-        finding=Finding.FLAGGED if flagged else Finding.NOT_FLAGGED,
+        finding=Fairness.FLAGGED if flagged else Fairness.NOT_FLAGGED,
     )

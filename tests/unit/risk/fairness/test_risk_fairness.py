@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import pytest
 
-from risk.fairness.cases import FairnessCase, Finding
+from risk.fairness.cases import Fairness, FairnessCase
 from risk.fairness.disparity import disparity
 from risk.fairness.exposure import permutation
 from risk.fairness.holm import holm
@@ -46,13 +46,13 @@ def root(seed: int) -> bytes:
 
 def test_a_planted_bias_is_found_and_its_region_named() -> None:
     found = permutation(cases(2_000, 1, bias_bp=350), root(1), deals=199)
-    assert (found.finding, found.group, found.at_least) == (Finding.FLAGGED, "asia", 0)
+    assert (found.finding, found.group, found.at_least) == (Fairness.FLAGGED, "asia", 0)
     assert found.p_value == Fraction(1, 200)
 
 
 def test_without_a_bias_nothing_is_found() -> None:
     found = permutation(cases(2_000, 2), root(2), deals=199)
-    assert found.finding is Finding.NOT_FLAGGED
+    assert found.finding is Fairness.NOT_FLAGGED
 
 
 def test_anybody_deals_the_same_again_and_another_root_deals_otherwise() -> None:
@@ -71,14 +71,14 @@ def test_a_difference_between_strata_is_no_finding() -> None:
         replace(one, exposure_bp=one.exposure_bp + 5_000 * one.stratum.endswith("True"))
         for one in explained
     ]
-    assert permutation(moved, root(5), deals=199).finding is Finding.NOT_FLAGGED
+    assert permutation(moved, root(5), deals=199).finding is Fairness.NOT_FLAGGED
 
 
 @pytest.mark.parametrize("count", [0, 1, 6 * 30 - 1])
 def test_too_few_cases_are_insufficient_and_never_passed(count: int) -> None:
     few = cases(count, 6)
-    assert permutation(few, root(6), deals=9).finding is Finding.INSUFFICIENT
-    assert Finding.NOT_FLAGGED not in {one.finding for one in selection(few[: 29 * 6])}
+    assert permutation(few, root(6), deals=9).finding is Fairness.INSUFFICIENT
+    assert Fairness.NOT_FLAGGED not in {one.finding for one in selection(few[: 29 * 6])}
 
 
 def test_cases_without_a_group_are_left_out() -> None:
@@ -99,18 +99,18 @@ def refused(region: str, share: float, found: Sequence[FairnessCase]) -> list[Fa
 
 def test_a_group_that_is_approved_far_less_often_is_flagged_by_three_tests() -> None:
     planted = refused("latin", 0.3, cases(1_200, 8))
-    assert {o.group for o in selection(planted) if o.finding is Finding.FLAGGED} == {"latin"}
+    assert {o.group for o in selection(planted) if o.finding is Fairness.FLAGGED} == {"latin"}
     by_name = {one.group: one for one in disparity(planted)}
-    assert by_name["latin"].finding is Finding.FLAGGED
+    assert by_name["latin"].finding is Fairness.FLAGGED
     assert (by_name["latin"].disparity_bp or 0) > 0 > (by_name["us"].disparity_bp or 0)
-    hit = [(one.rule, one.group) for one in parity(planted) if one.finding is Finding.FLAGGED]
+    hit = [(one.rule, one.group) for one in parity(planted) if one.finding is Fairness.FLAGGED]
     assert hit == [("R15", "latin")]
 
 
 def test_a_few_refusals_are_no_finding() -> None:
     planted = refused("all", 0.02, cases(1_200, 9))
-    assert {one.finding for one in selection(planted)} == {Finding.NOT_FLAGGED}
-    assert {one.finding for one in parity(planted)} == {Finding.NOT_FLAGGED}
+    assert {one.finding for one in selection(planted)} == {Fairness.NOT_FLAGGED}
+    assert {one.finding for one in parity(planted)} == {Fairness.NOT_FLAGGED}
 
 
 @pytest.mark.parametrize(
