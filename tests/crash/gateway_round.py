@@ -54,6 +54,7 @@ class Rounds:
     def __init__(self, world: World, seed: str) -> None:
         """Judge this world's broker."""
         self._world, self._seed = world, seed
+        self._armed = False
         self.judge = Judge(world.broker.config.capture)
 
     def play(self, plan: Round) -> Result:
@@ -71,6 +72,7 @@ class Rounds:
             if "broker at 1" in plan.faults:
                 self.judge.forgotten(began_us, wall_us())
             faults += self._judged(told, standing)
+            self._armed = False
             self._tidy(standing)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault of this round
             faults.append(f"stuck: {type(error).__name__}: {error}".replace("\n", " ")[:600])
@@ -101,7 +103,7 @@ class Rounds:
             action = Action(plan, callers, self._seed)
             action.prepare()
             if "gateway at a failpoint" in plan.faults:
-                gateway.ask(Ask.ARM, plan.failpoint)
+                self._armed = gateway.ask(Ask.ARM, plan.failpoint) is not None
             action.start()
             time.sleep(plan.moment_s)
             for fault in plan.faults:
@@ -211,6 +213,10 @@ class Rounds:
     def _standing(self) -> dict[str, Any]:
         gateway = self._world.up()
         found = gateway.ask(Ask.STANDING)
+        if found is None and self._armed:  # it died at its failpoint just now
+            self._armed = False
+            self._world.down()
+            return self._standing()
         if found is None:
             raise RuntimeError(f"the gateway died of itself: {gateway.said()}")
         return dict(found)
