@@ -141,5 +141,6 @@ def test_a_restored_ledger_goes_on_with_a_new_session_on_somebodys_word(
         assert len(set(offsets)) == len(offsets)
         assert [int(one) for one in offsets] == sorted(int(one) for one in offsets)
         assert bodies(reader, Kind.FIX_ANOMALY, "reason") == []
-        said = bodies(reader, Kind.SESSION_EVENT, "detail")
+        events = reader.records(kinds=(Kind.SESSION_EVENT,))
+        said = [str(r.body["detail"]) for r in events if r.body["event"] == "new_fix_session"]
         assert [one.partition(":")[0] for one in said] == ["the disk is lost", "lost once more"]

@@ -226,7 +226,7 @@ def test_each_read_by_an_auditor_is_on_record_as_the_document_says(site: Site) -
             .replace("/ID", f"/{site.decision_id}")
             .replace("ACCOUNT", RUN)
         )
-        what = what.replace("/N", "/0")
+        what = f"{what[:-1]}0" if what.endswith("/N") else what  # a ClOrdID may begin with N
         what = what.replace("/DAY", "/2018-01-02").removesuffix(", once an hour")
         site.desk.keyring.issue(f"auditor-{seen}", Role.AUDITOR)  # one of his own for each route
         answer = ask(site, site.with_key(f"auditor-{seen}"), one)
