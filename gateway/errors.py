@@ -19,6 +19,7 @@ GatewayError
 │   ├── UnknownInstrumentError
 │   ├── UnknownOrderError
 │   ├── NotCancellableError
+│   ├── NotReplaceableError
 │   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
@@ -209,6 +210,12 @@ class NotCancellableError(RequestError):
     """Nothing of the order is left to cancel, or it is not at the broker."""
 
     code: ClassVar[str] = "not_cancellable"
+
+
+class NotReplaceableError(RequestError):
+    """The order stays as it is: its state, a stop, a rule or the broker's profile forbids it."""
+
+    code: ClassVar[str] = "not_replaceable"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -253,6 +253,28 @@ _TABLE: tuple[KindSpec, ...] = (
         "cancel_ended:<cl_ord_id>:<inbox offset> | cancel_not_sent:<cl_ord_id>",
     ),
     _spec(
+        Kind.REPLACE_REQUESTED,
+        _D,
+        "account decision_id orig_cl_ord_id session requested_by role client_key reason before "
+        "after reservation market_now_us judged?",
+        "replace_requested:<requested by>:<client key>",
+        section=True,
+    ),
+    _spec(
+        Kind.REPLACE_SENT,
+        _D,
+        "account decision_id cl_ord_id orig_cl_ord_id msg_seq_num session_epoch raw raw_digest",
+        "replace_sent:<cl_ord_id>",
+    ),
+    _spec(
+        Kind.REPLACE_ENDED,
+        _D,
+        "account decision_id cl_ord_id orig_cl_ord_id outcome reason terms freed_lots "
+        "reservation order_state? session? inbox_offset? ord_status?",
+        "replace_ended:<cl_ord_id>:<inbox offset>",
+        section=True,
+    ),
+    _spec(
         Kind.DECISION_SEALED,
         _D,
         "outcome elapsed_us? instrument? reason? policy_digest? policy_version?",

@@ -68,6 +68,11 @@ class Capabilities(_ProfileModel):
         description="OrderStatusRequest (H); without it an order in doubt stays so until the broker"
         " reports on it or a person resolves it",
     )
+    replace: bool = Field(
+        default=False,
+        description="OrderCancelReplaceRequest (G): quantity and price of a working order change;"
+        " without it an order is cancelled and asked for anew",
+    )
     cancel_on_disconnect: bool = Field(description="the broker cancels live orders on disconnect")
     unknown_is_gone: bool = Field(
         default=True,
@@ -343,7 +348,9 @@ def simulator_profile(port: int, *, sender: str = "COUNTERSIGN", target: str = "
         host="127.0.0.1",
         port=port,
         reconnect_s=1,
-        capabilities=Capabilities(mass_cancel=True, mass_status=True, cancel_on_disconnect=False),
+        capabilities=Capabilities(
+            mass_cancel=True, mass_status=True, replace=True, cancel_on_disconnect=False
+        ),
         pace=Pace(cancels_per_s=500, cancel_burst=500, sweep_timeout_s=5),
         tags=OrderTags(algorithm_code="1001", trader_code="2001", origination="5"),
     )

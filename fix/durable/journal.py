@@ -8,9 +8,11 @@ Rules:
   any other break in the chain is an error.
 - A closing need not be durable: if a crash loses it, one cancel too many is sent.
 - An order that lives again is durable before anything acts on it: a kill must see it.
+- A replace is in the journal before it can leave. Until the broker answered, the order is cancelled
+  under both ClOrdIDs; its name here stays the first one.
 
-Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``), monotonic time
-and boot id, and the fields of that op.
+Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``, ``replace``,
+``replaced``, ``kept``), monotonic time and boot id, and the fields of that op.
 """
 
 import hashlib
@@ -18,14 +20,14 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fix.durable.kill_word import boot_id, monotonic_us, sync_folder
 from fix.errors import JournalError
 from fix.orders.live import LiveOrder
-from fix.wire.messages import Fields
+from fix.wire.messages import CL_ORD_ID, Fields
 
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
@@ -34,6 +36,7 @@ CLOSED_KEPT = 1000
 CANCELS_KEPT = 10_000
 """How many cancels a compaction keeps: the gateway may not have recorded them yet."""
 _OPENING = frozenset({"order", "reopened"})
+_REPLACING = frozenset({"replace", "replaced", "kept"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,7 @@ class Journal:
         found = _read(path)
         self._live, self._ended = _fold(found.lines)
         self._ids = {line.cl_ord_id for line in found.lines if line.op in _OPENING}
+        self._first = _first_names(found.lines)
         self._offset = max((line.inbox for line in found.lines), default=0)
         self._cancels = _cancels(found.lines)
         self._boot = boot_id().hex()
@@ -100,7 +104,18 @@ class Journal:
     def knows(self, cl_ord_id: str) -> bool:
         """Return whether this order was ever handed over here, live or not."""
         with self._lock:
-            return cl_ord_id in self._ids
+            return cl_ord_id in self._ids or cl_ord_id in self._first
+
+    def order(self, name: str) -> LiveOrder | None:
+        """Return the order, live or ended, that any of its ClOrdIDs names; None if unknown."""
+        with self._lock:
+            first = self._first.get(name, name)
+            return self._live.get(first) or self._ended.get(first)
+
+    def first_name(self, name: str) -> str:
+        """Return the name here of the order with this ClOrdID, which a replace may have given."""
+        with self._lock:
+            return self._first.get(name, name)
 
     def live(self) -> tuple[LiveOrder, ...]:
         """Return the orders that may be working, oldest first."""
@@ -141,6 +156,35 @@ class Journal:
             self._ids.add(order.cl_ord_id)
             self._append("reopened", order.cl_ord_id, found.inbox_offset, {"fields": order.fields})
             os.fdatasync(self._descriptor)
+
+    def replacing(self, cl_ord_id: str, fields: Fields, inbox_offset: int) -> None:
+        """Note a replace that is about to leave; durable on return.
+
+        Raises:
+            OSError: the disk refused; the replace must not leave.
+        """
+        with self._lock:
+            order = self._live[cl_ord_id]
+            self._append("replace", cl_ord_id, inbox_offset, {"fields": fields})
+            os.fdatasync(self._descriptor)
+            self._first[dict(fields)[CL_ORD_ID]] = cl_ord_id
+            self._live[cl_ord_id] = replace(order, asked=fields)
+
+    def replaced(self, cl_ord_id: str, inbox_offset: int) -> None:
+        """Note that the broker carried out the replace; until this is durable, both names count."""
+        self._answered("replaced", cl_ord_id, inbox_offset)
+
+    def kept(self, cl_ord_id: str, inbox_offset: int) -> None:
+        """Note that the replace did not happen: the order works as before."""
+        self._answered("kept", cl_ord_id, inbox_offset)
+
+    def _answered(self, op: str, cl_ord_id: str, inbox_offset: int) -> None:
+        with self._lock:
+            orders = self._live if cl_ord_id in self._live else self._ended
+            order = orders.get(cl_ord_id)
+            if order is not None and order.asked:
+                self._append(op, cl_ord_id, inbox_offset, {})
+                orders[cl_ord_id] = _after(order, op)
 
     def cancelling(self, notes: Iterable[CancelNote], inbox_offset: int) -> None:
         """Note cancels that are about to leave; durable on return.
@@ -185,6 +229,8 @@ class Journal:
         for order in (*self._ended.values(), *self._live.values()):
             document = {"fields": order.fields, "at_us": 0}
             self._append("order", order.cl_ord_id, self._offset, document)
+            if order.asked:
+                self._append("replace", order.cl_ord_id, self._offset, {"fields": order.asked})
         for cl_ord_id in self._ended:
             self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
         for note in self._cancels[-CANCELS_KEPT:]:
@@ -300,4 +346,24 @@ def _fold(lines: Iterable[_Line]) -> tuple[dict[str, LiveOrder], dict[str, LiveO
             )
         elif line.op == "closed" and line.cl_ord_id in live:
             ended[line.cl_ord_id] = live.pop(line.cl_ord_id)
+        elif line.op in _REPLACING:
+            for orders in (live, ended):
+                if line.cl_ord_id in orders:
+                    orders[line.cl_ord_id] = _after(orders[line.cl_ord_id], line.op, line.fields)
     return live, ended
+
+
+def _after(order: LiveOrder, op: str, fields: Fields = ()) -> LiveOrder:
+    """Return an order after its replace was asked for, carried out or not."""
+    if op == "replace":
+        return replace(order, asked=fields)
+    if op == "replaced" and order.asked:
+        return replace(order, fields=order.asked, asked=())
+    return replace(order, asked=())
+
+
+def _first_names(lines: Iterable[_Line]) -> dict[str, str]:
+    """Return the first ClOrdID of each order that a replace named anew, by the later ones."""
+    later = (line for line in lines if line.fields and line.op in _OPENING | _REPLACING)
+    named = ((dict(line.fields).get(CL_ORD_ID, ""), line.cl_ord_id) for line in later)
+    return {name: first for name, first in named if name and name != first}

@@ -6,6 +6,7 @@ Not here: quickfix.
     live       an order that may be working at the broker, as the FIX child keeps it
     hearing    which order a message is about, whether it ends it, and whether it is news
     foreign    orders at the broker that are not ours
+    replacing  what a message says about a replace
     reconcile  after a logon, what became of every open order
     sweep      which cancels to send for live orders, in which order and at which rate
     sweeper    when a sweep begins and ends

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fix.wire.messages import Fields
+from fix.wire.messages import CL_ORD_ID, Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,10 +10,23 @@ class LiveOrder:
     """An order that may be working at the broker.
 
     Attributes:
-        fields: the NewOrderSingle as it was to be sent.
+        cl_ord_id: its first ClOrdID, which stays its name here.
+        fields: the NewOrderSingle as it was to be sent, or the replace that the broker confirmed.
         inbox_offset: end of the inbox when it was handed over; its reports come after it.
+        asked: the replace that the broker has not answered yet; empty without one.
     """
 
     cl_ord_id: str
     fields: Fields
     inbox_offset: int
+    asked: Fields = ()
+
+    @property
+    def wire_name(self) -> str:
+        """The ClOrdID under which the broker has it, as far as it said so."""
+        return dict(self.fields).get(CL_ORD_ID, self.cl_ord_id)
+
+    @property
+    def asked_name(self) -> str:
+        """The ClOrdID of the unanswered replace; empty without one."""
+        return dict(self.asked).get(CL_ORD_ID, "")

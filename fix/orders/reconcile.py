@@ -43,10 +43,18 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenOrder:
-    """A sending, sent, unknown or working order, with the fields committed with SENDING."""
+    """A sending, sent, unknown or working order, with the fields that the broker has.
+
+    `names` are all its ClOrdIDs, where replaces gave it more than one.
+    """
 
     cl_ord_id: str
     fields: Fields
+    names: frozenset[str] = frozenset()
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a ClOrdID is the order's, or one that a replace gave or took."""
+        return name == self.cl_ord_id or name in self.names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +217,7 @@ class Reconciliation:
 
     def _settle(self, cl_ord_id: str, found: Fate) -> Self:
         fates = tuple(
-            found if order.cl_ord_id == cl_ord_id and fate is not Fate.KNOWN else fate
+            found if order.is_named(cl_ord_id) and fate is not Fate.KNOWN else fate
             for order, fate in zip(self.orders, self.fates, strict=True)
         )
         return replace(self, fates=fates)

@@ -230,22 +230,26 @@ _BY_STATUS = {
     "E": _E.PENDING_REPLACE,
 }
 _UNKNOWN_ORDER = "5"
+_REPLACED = "5"
 
 
 def event_of(report: ExecutionReport) -> OrderEvent | None:
     """Return the event of an execution report, or None for an OrdStatus that we do not use.
 
-    OrdStatus (39) decides, except for busts and corrections, for a status report that rejects an
-    unknown order (it never arrived), and for 151=0 with 39=1 (seen in the field), which is a full
-    fill if CumQty equals OrderQty.
+    OrdStatus (39) decides; 39=5 (replaced, FIX 4.2) by CumQty. Exceptions are busts and
+    corrections, a status report that rejects an unknown order (it never arrived), and 151=0 with
+    39=1 (seen in the field), which is a full fill if CumQty equals OrderQty.
     """
     if report.undoes:
         return OrderEvent.CORRECTED if report.is_correction else OrderEvent.BUSTED
     unknown = report.reject_reason in {"", _UNKNOWN_ORDER}  # OrdRejReason (103)
     if report.is_status and report.ord_status == "8" and unknown:
         return OrderEvent.NOT_KNOWN_THERE
-    if report.ord_status == "1" and _is_complete(report):
+    if report.ord_status in {"1", _REPLACED} and _is_complete(report):
         return OrderEvent.TRADED_ALL
+    if report.ord_status == _REPLACED:
+        traded = bool(report.cum_qty.strip("0."))
+        return OrderEvent.TRADED_PART if traded else OrderEvent.ACKNOWLEDGED
     return _BY_STATUS.get(report.ord_status)
 
 

@@ -11,6 +11,7 @@ Rules:
 - After a logon every cancel is repeated at once: the engine never resends what was lost. The same
   after a ResendRequest, because the engine answers it with one gap fill up to its newest number,
   which swallows cancels that have just left; and once more when that logon is proven.
+- An order whose replace is unanswered is cancelled under both ClOrdIDs.
 - An order that lives again (a bust, a reinstatement, a late acknowledgement) is cancelled at once.
   If it keeps coming back, the cancels wait 1, 2, 4, then 8 s (`Returns`).
 - The outcome tells apart confirmed (nothing left), open (the broker answers, it still works) and
@@ -155,14 +156,15 @@ class Sweep:
         for name in self._orders:
             if name not in now:
                 self._confirmed[name] = None
-        again = (order for name, order in now.items() if name in self._confirmed)
-        self.take_in([*again, *(now.values() if takes_more else ())], now_us)
+        known = (order for name, order in now.items() if name in self._orders)
+        self.take_in([*known, *(now.values() if takes_more else ())], now_us)
 
     def take_in(self, orders: Iterable[LiveOrder], now_us: int) -> None:
         """Cancel these live orders too, unless they are being cancelled already."""
         for order in orders:
             name = order.cl_ord_id
             if name in self._orders and name not in self._confirmed:
+                self._orders[name] = order  # a replace may have given it another ClOrdID
                 continue
             self._confirmed.pop(name, None)
             self._orders[name] = order
@@ -241,8 +243,9 @@ class Sweep:
         order, rounds = self._orders[name], self._rounds[name]
         asks = rounds and self._profile.capabilities.order_status
         messages = [status_request(order.fields)] if asks else []
-        cancel_id = sweep_id("F", name, self._new_id())
-        messages.append(cancel(order.fields, cancel_id=cancel_id, transact_time_us=wall_us))
+        for fields in filter(None, (order.asked, order.fields)):  # an unanswered replace: both
+            cancel_id = sweep_id("F", name, self._new_id())
+            messages.append(cancel(fields, cancel_id=cancel_id, transact_time_us=wall_us))
         self._returns.cancelled(name, now_us)
         self._next_us[name] = now_us + (RETRY_US << min(rounds, RETRY_DOUBLINGS_MAX))
         self._rounds[name] = rounds + 1

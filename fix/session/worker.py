@@ -10,11 +10,10 @@ import queue
 from collections.abc import Callable
 
 from fix.dialects.profile import ForeignTreatment, SessionMode
+from fix.durable.accounting import Accounting
 from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
-from fix.errors import FixError, MessageError
-from fix.orders.hearing import Hearing
-from fix.orders.live import LiveOrder
+from fix.errors import MessageError
 from fix.session.guard import Refusal, Ticket
 from fix.session.link import Frame, SessionState, fields_of, names_of, number, text
 from fix.session.listener import Sent
@@ -22,8 +21,16 @@ from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Parts, Sweeping
 from fix.session.throttle import Throttle
 from fix.wire.identity import has_our_form
-from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, STATUS_REQUEST, Fields
-from fix.wire.reports import ExecutionReport, Inbound, order_told_by, parse_inbound
+from fix.wire.messages import (
+    CANCEL_REPLACE,
+    CL_ORD_ID,
+    MSG_TYPE,
+    NEW_ORDER,
+    ORIG_CL_ORD_ID,
+    STATUS_REQUEST,
+    Fields,
+)
+from fix.wire.reports import Inbound
 
 KILL_WAIT_S = 0.08
 _IDLE_S, _SWEEPING_S = 0.25, 0.005
@@ -44,7 +51,7 @@ class SessionWorker:
         self._sweeping = Sweeping(parts)
         self._probe = LogonProbe()
         self._throttle = Throttle(parts.profile.pace.orders_per_s)
-        self._hearing = Hearing(parts.profile.capabilities)
+        self._accounts = Accounting(parts.journal, parts.profile.capabilities)
         self._leave_after_sweep, self._running = False, True
         self._refused = ""
 
@@ -184,11 +191,11 @@ class SessionWorker:
             session.raise_sender(wanted)
         self._answer(frame, {"result": "ok"})
         self._tell(SessionState.CONNECTING, "")
-        self._hearing.counted(session.numbers()[1] - 1)
+        self._accounts.counted(session.numbers()[1] - 1)
         session.start()
 
     def _hand(self, frame: Frame) -> None:
-        """Send one order, once ever; it is durable in the journal before it can leave."""
+        """Send one order or replace, once ever; durable in the journal before it can leave."""
         parts, cl_ord_id, fields = self._parts, text(frame, "cl_ord_id"), fields_of(frame)
         ticket = Ticket(
             cl_ord_id=cl_ord_id,
@@ -201,9 +208,8 @@ class SessionWorker:
             parts.gate.spend(cl_ord_id)
             self._answer(frame, {"result": "refused", "reason": refusal.value})
             return
-        order = LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=parts.inbox.end)
         try:
-            parts.journal.opened(order)
+            self._accounts.leaving(fields, parts.inbox.end)
         except OSError as error:
             parts.gate.spend(cl_ord_id)
             self._answer(frame, {"result": "refused", "reason": f"{Refusal.JOURNAL}: {error}"})
@@ -213,15 +219,19 @@ class SessionWorker:
         if isinstance(result, Sent):
             self._throttle.left(parts.monotonic_us())
             self._sweeping.order_left()
-            self._hearing.sent(result.msg_seq_num, cl_ord_id)
+            self._accounts.left(fields, result.msg_seq_num)
         else:
-            parts.journal.closed(cl_ord_id, parts.inbox.end, result.value)
+            self._accounts.stayed(fields, parts.inbox.end, result.value)
         self._answer(frame, _outcome(result))
 
     def _refuse_before_journal(self, ticket: Ticket, fields: Fields) -> Refusal | None:
         sent = dict(fields)
-        if sent.get(MSG_TYPE) != NEW_ORDER or sent.get(CL_ORD_ID) != ticket.cl_ord_id:
+        replaces = sent.get(MSG_TYPE) == CANCEL_REPLACE and ORIG_CL_ORD_ID in sent
+        known = replaces or sent.get(MSG_TYPE) == NEW_ORDER
+        if not known or sent.get(CL_ORD_ID) != ticket.cl_ord_id:
             return Refusal.MALFORMED
+        if replaces and not self._accounts.may_replace(sent[ORIG_CL_ORD_ID]):
+            return Refusal.NOT_ALLOWED
         if self._parts.journal.knows(ticket.cl_ord_id):
             return Refusal.ALREADY_USED
         if not self._parts.session.is_logged_on:
@@ -238,7 +248,7 @@ class SessionWorker:
         fields = fields_of(frame)
         msg_type = dict(fields).get(MSG_TYPE)
         unknown = msg_type == STATUS_REQUEST and not self._parts.profile.capabilities.order_status
-        if msg_type == NEW_ORDER or unknown:
+        if msg_type in {NEW_ORDER, CANCEL_REPLACE} or unknown:
             self._answer(frame, {"result": "refused", "reason": Refusal.NOT_ALLOWED.value})
             return
         self._answer(frame, _outcome(self._parts.session.send(fields)))
@@ -262,7 +272,7 @@ class SessionWorker:
     def _reset(self, found: Reset) -> None:
         """Forget which number was which order; tell the gateway, which records the reset."""
         if found.allowed:
-            self._hearing.begun_anew()
+            self._accounts.begun_anew()
         else:
             self._refused = str(found)
         self._parts.post(
@@ -302,22 +312,8 @@ class SessionWorker:
 
     def _account(self, entry: Entry) -> None:
         """Open or close an order of the journal as a report says, unless it is a repeat."""
-        try:
-            inbound = parse_inbound(entry.raw)
-        except FixError:
-            return  # the gateway quarantines it; the order stays live
-        heard = self._hearing.take(inbound)
-        if not heard.is_news or self._is_strangers(heard.cl_ord_id, inbound):
-            return
-        cl_ord_id = heard.cl_ord_id
-        if isinstance(inbound, ExecutionReport) and heard.works:
-            fields = order_told_by(inbound, cl_ord_id)
-            self._parts.journal.reopened(
-                LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=entry.next_offset)
-            )
-        self._sweeping.heard(cl_ord_id, inbound)
-        if heard.ends:
-            self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
+        if heard := self._accounts.take(entry, self._is_strangers):
+            self._sweeping.heard(*heard)
 
     def _is_strangers(self, cl_ord_id: str, inbound: Inbound) -> bool:
         """Return whether a message is about an order that is not ours and that nobody cancels."""

@@ -177,6 +177,39 @@ def cancel(order: Sequence[tuple[int, str]], *, cancel_id: str, transact_time_us
     )
 
 
+def cancel_replace(
+    order: Sequence[tuple[int, str]],
+    *,
+    replace_id: str,
+    quantity: str,
+    price: str,
+    transact_time_us: int,
+) -> Fields:
+    """Return the OrderCancelReplaceRequest for an order, from its fields as last accepted.
+
+    `quantity` is the order's new total, with what was executed; `price` its new limit. Everything
+    else is repeated, so each profile's own fields are in it too. `transact_time_us` is wall clock,
+    microseconds since the epoch.
+
+    Raises:
+        MessageError: the order lacks a field that a replace needs.
+
+    Source: FIX 4.2 and 4.4 volume 4, Order Cancel/Replace Request (G).
+    """
+    sent = dict(order)
+    for tag in (CL_ORD_ID, 55, 54, 38, 40, 44):
+        if tag not in sent:
+            raise MessageError(problem=f"the order to replace has no tag {tag}")
+    changed = {CL_ORD_ID: replace_id, 38: quantity, 44: price}
+    changed[_TRANSACT_TIME] = timestamp(transact_time_us)
+    kept = tuple(
+        (tag, changed.get(tag, text))
+        for tag, text in order
+        if tag not in {MSG_TYPE, ORIG_CL_ORD_ID}
+    )
+    return _checked(((MSG_TYPE, CANCEL_REPLACE), (ORIG_CL_ORD_ID, sent[CL_ORD_ID]), *kept))
+
+
 def mass_cancel(*, cancel_id: str, transact_time_us: int) -> Fields:
     """Return the OrderMassCancelRequest for every order of the session (530=7).
 

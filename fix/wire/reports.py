@@ -18,7 +18,7 @@ from fix.wire.messages import parse
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _TRADE_TYPES = frozenset("F12")
-_BUST, _CORRECTION, _RESTATED = "H", "G", "D"
+_BUST, _CORRECTION, _RESTATED, _REPLACED = "H", "G", "D", "5"
 _WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
 STATUS = "I"
 _BEFORE_EXEC_TYPE = frozenset({"FIX.4.0", "FIX.4.1", "FIX.4.2"})
@@ -97,6 +97,11 @@ class ExecutionReport:
     def undoes(self) -> bool:
         """Whether this busts (150=H) or corrects (150=G) the trade `exec_ref_id`."""
         return self.exec_type in {_BUST, _CORRECTION}
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the broker carried out a replace (150=5)."""
+        return self.exec_type == _REPLACED
 
     @property
     def is_restatement(self) -> bool:

@@ -14,6 +14,7 @@ from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.agents.receipts import Receipts
+from gateway.desk.agents.replacing import ReplaceParts, Replacing
 from gateway.desk.agents.scope import Scopes
 from gateway.desk.answers import intent_response, record_document, told
 from gateway.desk.feeding import Feeding
@@ -117,7 +118,9 @@ class Desk:
         self.scopes = Scopes(
             own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
         )
-        self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels)
+        asked, priced = (own.dispatching, own.reader), (own.instruments, own.market.tick)
+        parts = ReplaceParts(*asked, own.section, self.scopes, *priced, own.word.read)
+        self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels, Replacing(parts))
 
     def begin(self) -> None:
         """Open the accounts of scoped keys, and put the key of receipts on record.

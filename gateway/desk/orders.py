@@ -1,4 +1,4 @@
-"""Orders as their owners see them, and the cancel of one order.
+"""Orders as their owners see them, and the cancel and replace of one order.
 
 Rules:
 - An agent sees and cancels its own orders only; another's does not exist for it.
@@ -8,7 +8,8 @@ Rules:
 - A request that did not leave is over and says so; nothing waits for the session to come back.
 
 A crash between the request's record and the FIX child's note leaves a request that never left; the
-next start ends it as not sent. Not here: cancelling everything at once (a kill's sweep).
+next start ends it as not sent. Not here: cancelling everything at once (a kill's sweep),
+and how an order is replaced (`replacing`).
 """
 
 import itertools
@@ -22,14 +23,17 @@ from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from fix.wire.messages import Fields
 from gateway import clock
-from gateway.desk.answers import ORDER_QTY, PRICE, permalink_of
-from gateway.desk.requests import (
+from gateway.desk.agents.order_requests import (
     CancelLine,
     CancelRequest,
     CancelResponse,
     CancelState,
     OrderLine,
+    ReplaceRequest,
+    ReplaceResponse,
 )
+from gateway.desk.agents.replacing import Replacing
+from gateway.desk.answers import permalink_of
 from gateway.errors import NotCancellableError, UnknownOrderError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
@@ -37,6 +41,7 @@ from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.cancel import cancel_not_sent, cancel_requested
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
 from gateway.walk.reconciliation.asking import Budget
 
@@ -73,11 +78,14 @@ class PacedCancels:
 class OrderDesk:
     """Lists and cancels orders. Thread-safe."""
 
-    def __init__(self, tools: DispatchTools, reader: LedgerReader, cancels: CancelPort) -> None:
-        """Take the orders' own tools, and what cancels one at the broker."""
+    def __init__(
+        self, tools: DispatchTools, reader: LedgerReader, cancels: CancelPort, replacing: Replacing
+    ) -> None:
+        """Take the orders' own tools, and what cancels and replaces one at the broker."""
         self._tools = tools
         self._reader = reader
         self._cancels = cancels
+        self._replacing = replacing
         self._session = tools.profile.name
         self._asking = threading.Lock()
 
@@ -124,6 +132,21 @@ class OrderDesk:
             result=line.state, reason=line.detail or None, cancel=line, order=self.line(standing)
         )
 
+    def replace(self, caller: Caller, name: str, request: ReplaceRequest) -> ReplaceResponse:
+        """Replace an order's quantity or limit; the same client key again asks only once.
+
+        Raises:
+            UnknownOrderError: the caller has no order of this name.
+            NotReplaceableError: says what keeps the order as it is.
+            OutOfScopeError: the scope of the author's key does not cover the new terms.
+            AuditError: the request is not on record; nothing was sent.
+        """
+        standing, asked = self._replacing.replace(caller, lambda: self._find(caller, name), request)
+        line = self._replacing.line(standing, asked)
+        return ReplaceResponse(
+            result=line.state, reason=line.detail or None, replace=line, order=self.line(standing)
+        )
+
     def line(self, standing: Standing) -> OrderLine:
         """Return an order as it is shown."""
         tools = self._tools
@@ -131,7 +154,7 @@ class OrderDesk:
         if sending is None or verdict is None:
             raise AssertionError("an order is shown once it was announced")
         fields, intent = dict(OrderSending.of(sending).fields), VerdictGiven.of(verdict).intent
-        live = standing.is_live
+        live, terms = standing.is_live, terms_of(standing)
         return OrderLine(
             cl_ord_id=standing.cl_ord_id,
             decision_id=standing.decision_id,
@@ -140,20 +163,21 @@ class OrderDesk:
             author=intent.author,
             instrument=intent.instrument,
             side=intent.side.value,
-            quantity=fields.get(ORDER_QTY, ""),
-            qty_lots=intent.qty_lots,
-            limit_price=fields.get(PRICE, ""),
+            quantity=terms.quantity,
+            qty_lots=terms.qty_lots,
+            limit_price=terms.price,
             time_in_force=_DAYS.get(fields.get(_TIME_IN_FORCE, ""), ""),
             state=standing.order_state,
             live=live,
             filled_lots=standing.filled_lots,
-            leaves_lots=max(0, intent.qty_lots - standing.filled_lots) if live else 0,
+            leaves_lots=max(0, terms.qty_lots - standing.filled_lots) if live else 0,
             average_price=self._average(standing),
             broker_order_id=standing.broker_id or None,
             announced_us=sending.recorded_at_us,
             reported_us=standing.said_us or None,
             age_s=max(0, tools.wall_us() - sending.recorded_at_us) // 1_000_000 if live else None,
             cancels=tuple(self._cancel_line(one, standing) for one in standing.cancels),
+            replaces=tuple(self._replacing.line(standing, one) for one in standing.replaces),
         )
 
     def _of(self, caller: Caller, found: Iterable[Standing]) -> Iterator[Standing]:
@@ -203,7 +227,7 @@ class OrderDesk:
         """Hand the cancel out; if the child refuses it, it never leaves."""
         if standing.sending is None:
             raise AssertionError("an order is cancelled once it was announced")
-        fields = OrderSending.of(standing.sending).fields
+        fields = fields_of(standing)  # under the ClOrdID that the broker confirmed
         result = self._cancels.cancel_order(fields, asked.cancel_id)
         # a crash here leaves the child's note, which the next start records
         if result.outcome != "refused":

@@ -14,8 +14,8 @@ from gateway.walk.journal import decision as journal
 from gateway.walk.journal import forecast as journal_forecasts
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.placebo import judge_twin
-from gateway.walk.ports import Case, Tick, Tools
-from gateway.walk.section import Judged, Section
+from gateway.walk.ports import Case, Judged, Tick, Tools
+from gateway.walk.section import Section
 from inference.codec.prompt import Prompt
 from inference.engine.port import SampleRequest
 from inference.errors import CaptureError, CodecError, EngineError, ForecastError

@@ -23,6 +23,8 @@ NAMES: Final = (
     "dispatch.sending_committed",
     "dispatch.handed",
     "dispatch.sent_recorded",
+    "replace.requested",
+    "replace.handed",
     "settle.received",
     "settle.recorded",
     "settle.sealed",

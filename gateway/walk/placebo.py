@@ -12,8 +12,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.decision import book_digest, draft
+from gateway.walk.journal.verdict import result_of
 from gateway.walk.ports import Case, Tick
-from gateway.walk.section import result_of
 from inference.forecast.forecast import Forecast
 from risk.documents import document_of
 from risk.intent import Intent, Side

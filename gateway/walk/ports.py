@@ -23,6 +23,7 @@ from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
 from risk.state.instrument import Instrument
 from risk.state.state import Quote
+from risk.verdict import Verdict
 
 
 class LedgerPort(Protocol):
@@ -196,3 +197,13 @@ class Tools:
     placebo: TableModel
     plan: SamplingPlan
     seed_root: Callable[[int], tuple[bytes, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A committed verdict; the result is "approved", "held" or "rejected"."""
+
+    record: Record
+    intent: Intent
+    verdict: Verdict
+    result: str

@@ -8,7 +8,7 @@ section then folds on and judges again. There is no await and no way around the 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
@@ -22,12 +22,11 @@ from gateway.walk.deadlines import Deadlines, SteadyWall
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.decision import policy_named
-from gateway.walk.journal.verdict import KEPT, VerdictGiven, verdict_given
-from gateway.walk.ports import Case, LedgerPort, Tick
-from gateway.walk.projections.basis import BasisFold
+from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_under, verdict_given
+from gateway.walk.ports import Case, Judged, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.gathering import FirmBooks, Gathering
+from gateway.walk.projections.gathering import BasisFold, FirmBooks, Gathering
 from gateway.walk.projections.stops import Stops
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, approve
@@ -39,19 +38,9 @@ from risk.policy.signing import PolicyStatus, SignedPolicy, check_signatures, st
 from risk.state.book import Book, Released, apply
 from risk.state.busts import BookFold
 from risk.state.state import KillState, RiskState, relevant_history
-from risk.verdict import Action, Verdict
+from risk.verdict import Verdict
 
 MAX_TRIES = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A committed verdict; the result is "approved", "held" or "rejected"."""
-
-    record: Record
-    intent: Intent
-    verdict: Verdict
-    result: str
 
 
 class Section:
@@ -173,10 +162,7 @@ class Section:
             for _ in range(MAX_TRIES):
                 self._advance(fold)
                 renewal = approval is not None
-                state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
-                differs = self.differences.blocks(case.instrument.symbol)
-                stops = self.stops.in_force()
-                state = replace(state, book_differs=differs, stops=stops)
+                state = self._state_now(case, fold, intent, forecast, tick, renewal=renewal)
                 verdict = evaluate(self.policy, state, intent)
                 began = self.now()
                 end = self._send_end(began, approval)
@@ -226,6 +212,39 @@ class Section:
             self._approved[leaf] = approve(
                 judged.intent, judged.verdict, leaf, send_before_us, epoch, approval
             )
+
+    def judge_replace(
+        self,
+        case: Case,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        draft: Callable[[Verdict, RiskState, int], Draft],
+    ) -> tuple[Record | None, Verdict]:
+        """Evaluate an order as a replace would leave it; commit the draft if the rules allow it.
+
+        The order's own reservation is left out. `draft` takes verdict, state and basis.
+
+        Raises:
+            audit.errors.AuditError: when the ledger cannot take it; nothing is replaced.
+        """
+        with self._lock:
+            fold = self._folds[case.tags.account]
+            for _ in range(MAX_TRIES):
+                self._advance(fold)
+                state = self._state_now(case, fold, intent, forecast, tick, renewal=True)
+                verdict = evaluate(self.policy, state, intent)
+                if result_of(verdict.action) != "approved":
+                    return None, verdict
+                made = draft(verdict, state, fold.basis_seq)
+                guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
+                with suppress(GuardMovedError):
+                    return self._ledger.append(made, guard=guard)[0], verdict
+            raise NotReadyError(part="section", state="moved under every try")
+
+    def send_end(self) -> deadlines.Moment:
+        """Return when a message that was approved now must have left."""
+        return self.now().after(self._send_within_us)
 
     def adjust(
         self, account: str, drafts: Callable[[Mapping[str, Book]], Sequence[Draft]]
@@ -282,6 +301,21 @@ class Section:
         elif result == "held":
             life_us = self.policy.approval.ttl.value
             self.deadlines.keep(deadlines.hold_of(decision_id), began.after(life_us))
+
+    def _state_now(
+        self,
+        case: Case,
+        fold: BasisFold,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        *,
+        renewal: bool,
+    ) -> RiskState:
+        """Return the state with what the records say of stops and of the broker's book."""
+        state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
+        differs = self.differences.blocks(case.instrument.symbol)
+        return replace(state, book_differs=differs, stops=self.stops.in_force())
 
     def _state(
         self,
@@ -346,38 +380,3 @@ class Section:
                 self._kill_epoch = max(self._kill_epoch, KillEpoch.of(record).kill_epoch)
             self._kill_seq = head
         return fold
-
-
-def result_of(action: Action) -> str:
-    """Return what an action means for the order; a throttled order is refused, not queued."""
-    if action <= Action.WARN:
-        return "approved"
-    return "held" if action is Action.HOLD else "rejected"
-
-
-def result_under(
-    intent: Intent,
-    verdict: Verdict,
-    state: RiskState,
-    send_before_us: int,
-    approval: Approval | None,
-) -> str:
-    """Return the result; a renewal is approved only if `approve` accepts it.
-
-    Even a renewal that needs no person any more (ALLOW) is bound to the agreed band.
-    """
-    result = result_of(verdict.action)
-    if approval is None or result == "rejected":
-        return result
-    try:
-        approve(
-            intent,
-            verdict,
-            bytes(32),  # no leaf exists yet; only band and persons are tested
-            send_before_us,
-            state.kill.egress_epoch,
-            approval,
-        )
-    except ApprovalError:
-        return "rejected"
-    return "approved"

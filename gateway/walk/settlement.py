@@ -54,15 +54,11 @@ from gateway.walk.journal.session import fix_anomaly, fix_inbound
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
+from gateway.walk.reconciliation import replace_ends
 from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, same_order
-from gateway.walk.reconciliation.cancel_ends import (
-    SaidAt,
-    ends_with,
-    refused_as_message,
-    refused_by_broker,
-)
-from gateway.walk.reconciliation.quarantine import alarms_of, restatement
+from gateway.walk.reconciliation.cancel_ends import SaidAt
+from gateway.walk.reconciliation.quarantine import alarms_of
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.reconciliation.strangers import told_by_stranger, unknown_order
 from risk.state.instrument import Instrument
@@ -73,14 +69,6 @@ _OVER = frozenset({Stage.CLOSED, Stage.SEALED})
 _ACKNOWLEDGING = frozenset(
     {OrderEvent.PENDING_NEW, OrderEvent.ACKNOWLEDGED, OrderEvent.PENDING_CANCEL}
 )
-# outcome of a decision, by the final state of its order
-OUTCOMES = {
-    OrderState.FILLED: "filled",
-    OrderState.CANCELED: "cancelled",
-    OrderState.REJECTED: "rejected_by_broker",
-    OrderState.EXPIRED: "expired",
-    OrderState.NOT_RECEIVED: "not_received",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +169,10 @@ def _read(
         return (inbound, *unknown_order(message, why, ours, tools.foreign, at, old=old)), None
     if message.is_status and old:
         return (inbound,), _unsealed(standing)  # an old state is no news
+    if (
+        other := replace_ends.unknown_there(message, standing, _said_at(received, tools))
+    ) is not None:
+        return (inbound, *other), None  # about one of several names
     tools = replace(tools, revives=tools.revives and not old)
     return _reported(message, standing, received, tools, inbound)
 
@@ -270,9 +262,8 @@ def _reported(
         resolved_lots=resolved if state.is_terminal else 0,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
-    at = _said_at(received, tools)
-    changed = restatement(report, standing, received.raw[:RAW_MAX], at)
-    drafts = (inbound, reported, *ends_with(standing, state, at), *changed)
+    at, raw = _said_at(received, tools), received.raw[:RAW_MAX]
+    drafts = (inbound, reported, *replace_ends.requests_after(standing, state, at, report, raw))
     if breaches:
         detail = f"booked: {report.last_qty} at {report.last_price}"
         drafts = (*drafts, _anomaly(received, tools, ", ".join(breaches), detail))
@@ -322,7 +313,7 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
     if not isinstance(message, CancelReject):
         return ()
     standing, at = tools.orders.by_cancel_id(message.cl_ord_id), _said_at(received, tools)
-    ended = standing and refused_by_broker(standing, message, at)
+    ended = standing and replace_ends.refused_request(standing, message, at)
     if not standing:
         ended = told_by_stranger(message, tools.orders.by_broker_id, tools.foreign, at)
     return (ended or _anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
@@ -336,8 +327,12 @@ def _refused(
     Raises:
         NotReadyError: when an order was handed out whose number is not on record yet.
     """
-    if message.ref_msg_type not in {NEW_ORDER, ""}:
-        refused = refused_as_message(message, tools.orders.by_cancel_id, _said_at(received, tools))
+    if message.ref_msg_type != NEW_ORDER and (
+        message.ref_msg_type or tools.orders.by_replace_number(tools.epoch(), message.ref_seq_num)
+    ):
+        refused = replace_ends.refused_as_message(
+            message, tools.orders, tools.epoch(), _said_at(received, tools)
+        )
         why = refused or _anomaly(received, tools, "rejected_by_peer", message.text)
         return (inbound, why), None
     named = message.ref_id if isinstance(message, BusinessReject) else ""
@@ -361,7 +356,7 @@ def _refused(
         offset=received.offset,
         market_time_us=tools.market_now_us(),
     )
-    cancels = ends_with(standing, after, _said_at(received, tools))
+    cancels = replace_ends.requests_after(standing, after, _said_at(received, tools))
     return (inbound, ended, *cancels), (standing, OUTCOMES[after])
 
 

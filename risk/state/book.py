@@ -8,6 +8,7 @@ Rules:
 - Cash follows fills exactly: deposit + realised - fees = cash + cost of the positions.
 - A reservation keeps its worst case from the verdict to the end of its order. Only the broker ends
   an order that was sent; releasing it changes nothing.
+- A replace adds to the reservation before it leaves, and takes away when the broker answered.
 - A late fill (no reservation, or more than was open) is booked and counted.
 - No event lowers the peak equity; after a bust the book is folded again (`risk/state/busts.py`).
 """
@@ -144,6 +145,23 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """A replace was asked for, or ended: the order's worst case is so many lots more or less.
+
+    `limit_ticks` is the highest limit that it may have now. The other fields are those of the
+    order, whose reservation may be used up by fills.
+    """
+
+    decision_id: str
+    instrument: str
+    side: Side
+    unit_minor: int
+    add_lots: int
+    limit_ticks: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent:
     """A message was sent to the broker; `decision_id` is set if it was that decision's order."""
 
@@ -195,7 +213,7 @@ class DayStarted:
 
 
 BookEvent: TypeAlias = (
-    Reserved | Released | MessageSent | Filled | OrderClosed | Marked | DayStarted
+    Reserved | Released | Resized | MessageSent | Filled | OrderClosed | Marked | DayStarted
 )
 
 
@@ -212,6 +230,8 @@ def apply(book: Book, event: BookEvent) -> Book:
         case Released():
             held = book.reservation(event.decision_id)
             return book if held is None or held.sent else without(book, event.decision_id)
+        case Resized():
+            return _resize(book, event)
         case MessageSent():
             return _send(book, event)
         case Filled():
@@ -262,6 +282,30 @@ def _reserve(book: Book, event: Reserved) -> Book:
     if before is not None and before.sent:
         raise BookError("an order that was sent cannot be reserved again")
     return reserving(book, reservation)
+
+
+def _resize(book: Book, event: Resized) -> Book:
+    """Change what an order that was sent may still execute; never below nothing."""
+    held = book.reservation(event.decision_id)
+    open_lots = event.add_lots + (0 if held is None else held.open_lots)
+    if open_lots <= 0:
+        return without(book, event.decision_id)
+    limit_ticks = positive(event.limit_ticks, "limit")
+    if held is not None:
+        return reserving(book, replace(held, open_lots=open_lots, limit_ticks=limit_ticks))
+    return reserving(
+        book,
+        OpenReservation(
+            decision_id=event.decision_id,
+            instrument=event.instrument,
+            side=Side(event.side),
+            open_lots=within(open_lots, "quantity"),
+            limit_ticks=limit_ticks,
+            unit_minor=positive(event.unit_minor, "unit"),
+            sent=True,
+            reserved_at_us=event.time_us,
+        ),
+    )
 
 
 def _send(book: Book, event: MessageSent) -> Book:

@@ -25,6 +25,7 @@ from risk.state.book import (
     OrderClosed,
     Released,
     Reserved,
+    Resized,
     apply,
     reservation_of,
     reserving,
@@ -124,6 +125,9 @@ def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: st
         match event:
             case Reserved(decision_id=name) if name == decision_id:
                 reserved, executed, over = event, 0, False
+            case Resized(decision_id=name) if name == decision_id and reserved:
+                total = reserved.qty_lots + event.add_lots
+                reserved = replace(reserved, qty_lots=total, limit_ticks=event.limit_ticks)
             case Filled(decision_id=name) if name == decision_id:
                 executed += event.qty_lots
             case Adjusted(decision_id=name, fill=fill) if name == decision_id and reserved:

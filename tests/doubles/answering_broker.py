@@ -17,6 +17,7 @@ class AnswersAtOnce:
         self.orders: list[tuple[str, dict[int, str]]] = []
         self.cancelled: list[tuple[str, str]] = []
         self.cancel_answer = HandResult(outcome="sent", msg_seq_num=9)
+        self.hand_answer: HandResult | None = None
         self.sweeps = 0
         self._executions = self._offset = self._answered = 0
 
@@ -29,10 +30,14 @@ class AnswersAtOnce:
         until_us: int,  # noqa: ARG002 - the real child compares it
     ) -> HandResult:
         """Take an order; it counts as sent."""
+        if self.hand_answer is not None:
+            return self.hand_answer
         self.orders.append((cl_ord_id, dict(fields)))
         number = len(self.orders) + 1
         header = ((49, "COUNTERSIGN"), (56, "EMSSIM"), (34, str(number)))
-        return HandResult(outcome="sent", msg_seq_num=number, raw=framed("D", (*header, *fields)))
+        return HandResult(
+            outcome="sent", msg_seq_num=number, raw=framed(dict(fields)[35], (*header, *fields))
+        )
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:  # noqa: ARG002 - always at once
         """Confirm a kill."""

@@ -25,6 +25,17 @@ _REST: dict[Kind, dict[str, Any]] = {
     Kind.ORDER_UNKNOWN: _TIME,
     Kind.ORDER_ENDED: _TIME,
     Kind.ORDER_SENDING: {"cl_ord_id": "A", "fields": [], "market_now_us": 0},
+    Kind.REPLACE_REQUESTED: {
+        "account": "a",
+        "decision_id": "d",
+        "orig_cl_ord_id": "A",
+        "session": "s",
+        "requested_by": "agent",
+        "role": "agent",
+        "client_key": "r",
+        "reason": "",
+    },
+    Kind.REPLACE_ENDED: {"decision_id": "d", "cl_ord_id": "R", "outcome": "rejected", "reason": ""},
     Kind.ORDER_SENT: {"raw": "", "msg_seq_num": 0},
     Kind.ORDER_REPORTED: {
         "cl_ord_id": "A",

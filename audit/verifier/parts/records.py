@@ -33,7 +33,7 @@ key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_ex
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 officer_key_changed
 feed_condition agent_scoped receipt_key alarm_lost approval_resumed
-cancel_requested cancel_ended
+cancel_requested cancel_ended replace_requested replace_sent replace_ended
 kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
 digests_registered foreign_reported flatten_asked
 """

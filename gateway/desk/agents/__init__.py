@@ -3,6 +3,8 @@
 Not here: the request and its answer (`gateway.desk`), transport.
 
     scope       an agent's intent held against the scope of its key
+    order_requests  bodies about one order
+    replacing   another quantity or limit for one order
     receipts    signatures over answers
     happenings  what happens to decisions and orders, as events
 """

@@ -155,6 +155,38 @@ class Scopes:
         except OutOfScopeError as refusal:
             raise ApprovalError(str(refusal)) from None
 
+    def covers_replaced(self, given: VerdictGiven, minor: int) -> None:
+        """Refuse new terms of an order that are beyond the scope of its author's key.
+
+        `minor` is the most that the order may then be worth.
+
+        Raises:
+            OutOfScopeError: they are.
+        """
+        own, key = self.tags.account, given.intent.author
+        if given.account in {own, f"{own}.{SHARED}"}:
+            return  # of no scoped key
+        self._catch_up()
+        scope = self.keyring.scope(key)
+        if scope is None:
+            raise OutOfScopeError(
+                key=key,
+                bound="key",
+                limit="a key with a scope",
+                observed="none",
+                advice="cancel the order",
+            )
+        _alive(scope, key, self.wall_us())
+        used = self._mandates.used_minor(key, beside=given.decision_id)
+        asked = Asked(
+            key=key,
+            instrument=given.instrument,
+            side=given.intent.side,
+            minor=minor,
+            used_minor=used,
+        )
+        _within(scope, asked)
+
     def _catch_up(self) -> None:
         self._mandates.read(self.reader.head().size)
 

@@ -34,9 +34,8 @@ from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference
-from gateway.walk.projections.standing import Standing
+from gateway.walk.projections.standing import OUTCOMES, Standing
 from gateway.walk.reconciliation.book_check import traded_lots
-from gateway.walk.settlement import OUTCOMES
 from risk.intent import Side
 
 PURPOSE: Final = "difference resolution"

@@ -11,4 +11,5 @@ Not here: a live part, a clock.
     intent    quote, sizing, intent, placebo, verdict, answers
     order     announcement, message, reports, seal
     cancel    a cancel that somebody asked for: the request, how it ended
+    replace   a replace: the request, its verdict, the message, how it ended
 """

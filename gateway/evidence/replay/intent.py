@@ -6,6 +6,7 @@ digests bind them.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
@@ -19,11 +20,11 @@ from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.control.kill import KillEpoch
+from gateway.walk.journal.verdict import result_under
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.stops import Stops
-from gateway.walk.section import result_under
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, grant
 from risk.documents import value_of
@@ -149,27 +150,15 @@ def verdict_given(past: Past, record: Record) -> str:
     intent = attempt.intent
     if intent is None or attempt.quote is None:
         raise ReplayDiffersError(step="verdict_given", detail="no intent_proposed before it")
-    given = journal_verdicts.VerdictBasis.of(record)
-    basis = given.basis_seq
+    given, rests = (
+        journal_verdicts.VerdictGiven.of(record),
+        journal_verdicts.VerdictBasis.of(record),
+    )
+    basis = rests.basis_seq
     if basis not in range(record.seq):
         raise ReplayDiffersError(step="verdict_given", detail="its basis is later than itself")
-    (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
-    same("verdict_given", "state.kill_epoch", _kill_epoch(past, basis), given.state.kill_epoch)
-    state = RiskState(
-        now_us=given.market_now_us,
-        book=book,
-        instrument=case.instrument,
-        quote=attempt.quote,
-        forecast=attempt.target,
-        narrative_as_of_us=case.reach.as_of_us,
-        narrative_absent=case.reach.absent,
-        kill=given.state,
-        recent=relevant_history(_history(past, basis), intent, given.market_now_us),
-        policy_status=given.policy_status,
-        renewal=case.attempt > 0,
-        book_differs=_differs(past, basis, case.instrument.symbol),
-        stops=_stops(past, basis),
-        inputs=given.inputs,
+    state = replace(
+        state_again(past, record, rests, intent), quote=attempt.quote, renewal=case.attempt > 0
     )
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
@@ -190,6 +179,32 @@ def verdict_given(past: Past, record: Record) -> str:
         ),
     )
     return f"{verdict.action.name}, {len(verdict.results)} checks, basis {basis}"
+
+
+def state_again(
+    past: Past, record: Record, given: journal_verdicts.VerdictBasis, intent: Intent
+) -> RiskState:
+    """Return the state that a verdict rested on, its readings of clocks and feeds as recorded."""
+    case, _ = past.opened(record)
+    step, basis = record.kind.value, given.basis_seq
+    (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
+    same(step, "state.kill_epoch", _kill_epoch(past, basis), given.state.kill_epoch)
+    return RiskState(
+        now_us=given.market_now_us,
+        book=book,
+        instrument=case.instrument,
+        quote=given.quote,
+        forecast=past.attempt(record).target,
+        narrative_as_of_us=case.reach.as_of_us,
+        narrative_absent=case.reach.absent,
+        kill=given.state,
+        recent=relevant_history(_history(past, basis), intent, given.market_now_us),
+        policy_status=given.policy_status,
+        renewal=True,
+        book_differs=_differs(past, basis, case.instrument.symbol),
+        stops=_stops(past, basis),
+        inputs=given.inputs,
+    )
 
 
 def approval_requested(past: Past, record: Record) -> str:

@@ -34,7 +34,8 @@ from gateway.walk.journal.session import FixInbound
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
+from gateway.walk.projections.standing import OUTCOMES
+from gateway.walk.settlement import Received, SettleTools, settle
 from risk.approved import approve
 
 SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
@@ -247,7 +248,7 @@ def _settled(
         persons=RECORDED,
         epoch=lambda: _epoch(known),
         # as recorded: which messages were resends cannot be told from a decision's records
-        revives=again.reopens,
+        revives=_reopened(past, again),
         differences=differences,
     )
     try:
@@ -262,9 +263,20 @@ def _settled(
 
 def _with(record: Record, told: journal.SettledMessage) -> bool:
     """Return whether a record before was made of the same message."""
-    if record.kind not in {Kind.ORDER_REPORTED, Kind.ORDER_ENDED, Kind.CANCEL_ENDED}:
+    if record.kind not in {
+        Kind.ORDER_REPORTED,
+        Kind.ORDER_ENDED,
+        Kind.CANCEL_ENDED,
+        Kind.REPLACE_ENDED,
+    }:
         return False
     return SaidWhere.of(record) == SaidWhere(session=told.session, inbox_offset=told.inbox_offset)
+
+
+def _reopened(past: Past, told: journal.SettledMessage) -> bool:
+    """Return whether a report of the same message made the order work again."""
+    reports = (r for r in past.records if r.kind is Kind.ORDER_REPORTED and _with(r, told))
+    return told.reopens or any(journal.OrderReported.of(one).reopens for one in reports)
 
 
 def _epoch(known: Sequence[Record]) -> int:

@@ -25,6 +25,7 @@ from gateway.evidence.replay import cancel as replay_cancels
 from gateway.evidence.replay import forecast as replay_forecast
 from gateway.evidence.replay import intent as replay_intent
 from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay import replace as replay_replaces
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
 from gateway.evidence.replay.past import Past
@@ -61,6 +62,9 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.ORDER_ENDED: replay_orders.order_ended,
     Kind.CANCEL_REQUESTED: replay_cancels.cancel_requested,
     Kind.CANCEL_ENDED: replay_cancels.cancel_ended,
+    Kind.REPLACE_REQUESTED: replay_replaces.replace_requested,
+    Kind.REPLACE_SENT: replay_replaces.replace_sent,
+    Kind.REPLACE_ENDED: replay_replaces.replace_ended,
     Kind.DECISION_SEALED: replay_orders.decision_sealed,
 }
 """How each kind of a decision's stream is recomputed, in walk order."""

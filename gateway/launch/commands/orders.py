@@ -1,4 +1,4 @@
-"""List orders and cancel one, through the running gateway."""
+"""List orders, cancel and replace one, through the running gateway."""
 
 import json
 import secrets
@@ -6,7 +6,10 @@ import sys
 from typing import Any, Final
 from urllib.parse import quote
 
-from gateway.desk.requests import CancelRequest
+from pydantic import ValidationError
+
+from gateway.desk.agents.order_requests import CancelRequest, ReplaceRequest
+from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import get, post
 from gateway.installation.settings import Settings
@@ -20,6 +23,8 @@ _SAID: Final = {
     "rejected": "was refused by the broker: the order goes on",
     "not_sent": "did not leave and never will: ask again",
     "too_late": "came too late",
+    "replaced": "is confirmed: the order has its new terms",
+    "not_received": "never reached the broker: the order goes on as it was",
 }
 
 
@@ -67,11 +72,42 @@ def _foreign_line(one: dict[str, Any]) -> str:
     )
 
 
+def replace_request(
+    lots: int | None, limit: str | None, reason: str, client_key: str
+) -> ReplaceRequest:
+    """Return the request of these options.
+
+    Raises:
+        RequestError: they are none.
+    """
+    key = client_key or f"cli-{secrets.token_hex(8)}"
+    try:
+        return ReplaceRequest(client_key=key, qty_lots=lots, limit_price=limit, reason=reason)
+    except ValidationError as error:
+        raise RequestError(problem=error.errors()[0]["msg"]) from None
+
+
+def replace_order(settings: Settings, name: str, request: ReplaceRequest) -> int:
+    """Replace an order by its ClOrdID or decision; return 1 if the request did not leave.
+
+    Raises:
+        RequestError: no such order, or something keeps it as it is.
+    """
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token("operator")
+    path = f"/v1/orders/{quote(name, safe='')}/replace"
+    done = post(state, path, request.model_dump_json(), token, WITHIN_S).granted()
+    why = f" ({done['reason']})" if done["reason"] else ""
+    sys.stdout.write(f"the replace {_SAID[done['result']]}{why}\n{_line(done['order'])}\n")
+    return 1 if done["result"] == "not_sent" else 0
+
+
 def _line(one: dict[str, Any]) -> str:
     filled = f"{one['filled_lots']}/{one['qty_lots']} lots"
     at = f" at {one['average_price']}" if one["average_price"] else ""
     age = "" if one["age_s"] is None else f", {one['age_s']} s old"
     asked = f", cancel {one['cancels'][-1]['state']}" if one["cancels"] else ""
+    asked += f", replace {one['replaces'][-1]['state']}" if one["replaces"] else ""
     return (
         f"{one['cl_ord_id']} {one['state']:15} {one['side']} {one['quantity']} {one['instrument']}"
         f" @ {one['limit_price']}: {filled}{at}{age}{asked}; {one['author']}, {one['decision_id']}"

@@ -37,6 +37,7 @@ STATUS: Final = {
     "over_budget": 429,
     "unknown_order": 404,
     "not_cancellable": 409,
+    "not_replaceable": 409,
     "feed_refused": 409,
     "approval_refused": 409,
     "release_refused": 403,

@@ -1,16 +1,23 @@
-"""An order's list, one order, and its cancel, for agents and people.
+"""Orders, one order, its cancel and its replace, for agents and people.
 
-Not here: what a cancel does (`gateway.desk.orders`).
+Not here: what they do (`gateway.desk.orders`, `gateway.desk.agents.replacing`).
 """
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 
+from gateway.desk.agents.order_requests import (
+    CancelRequest,
+    CancelResponse,
+    OrderLine,
+    OrderList,
+    ReplaceRequest,
+    ReplaceResponse,
+)
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignList, foreign_lines
 from gateway.desk.orders import LISTED_MAX
-from gateway.desk.requests import CancelRequest, CancelResponse, OrderLine, OrderList
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
@@ -69,3 +76,18 @@ def cancel(
     """
     desk: Desk = request.app.state.desk
     return desk.order_desk.cancel(caller, name, body)
+
+
+@router.post("/{name}/replace", summary="Replace one order's quantity or limit")
+def replace(
+    name: str,
+    body: ReplaceRequest,
+    request: Request,
+    caller: Annotated[Caller, Depends(allowed("cancel"))],
+) -> ReplaceResponse:
+    """Record and judge the request, then replace the order; refused while a kill is in force.
+
+    The answer says what is known so far; GET the order to see what the broker made of it.
+    """
+    desk: Desk = request.app.state.desk
+    return desk.order_desk.replace(caller, name, body)

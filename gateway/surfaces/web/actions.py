@@ -1,14 +1,15 @@
 """What the pages make the desk do, and what they tell the person afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
+from gateway.desk.agents.order_requests import CancelRequest, OrderLine, ReplaceRequest
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
 from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
-from gateway.desk.requests import ApprovalRequest, CancelRequest, OrderLine
+from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
@@ -62,6 +63,20 @@ class DeskActions:
         why = f" ({done.reason})" if done.reason else ""
         return (
             f"Cancel of order {done.order.cl_ord_id}, recorded for {caller.name}:"
+            f" {done.result.replace('_', ' ')}{why}. The list of orders shows what the broker makes"
+            " of it."
+        )
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        """Replace an order; return what is known of it."""
+        try:
+            asked = ReplaceRequest.model_validate(dict(request))
+        except ValidationError as error:
+            raise RequestError(problem=error.errors()[0]["msg"]) from None
+        done = self._desk.order_desk.replace(caller, name, asked)
+        why = f" ({done.reason})" if done.reason else ""
+        return (
+            f"Replace of order {done.order.cl_ord_id}, recorded for {caller.name}:"
             f" {done.result.replace('_', ' ')}{why}. The list of orders shows what the broker makes"
             " of it."
         )

@@ -156,7 +156,7 @@ def sign_in_address(request: Request) -> str:
 def form_address(request: Request) -> str:
     """Return the sign-in address that leads back to the page of the posted form."""
     path = request.url.path
-    form = "/orders" if path.endswith("/cancel") else path.removesuffix("/approval")
+    form = "/orders" if path.endswith(("/cancel", "/replace")) else path.removesuffix("/approval")
     return _coming_back(form)
 
 

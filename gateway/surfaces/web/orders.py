@@ -1,18 +1,18 @@
-"""The blotter: orders as a page, each live one with a button that cancels it.
+"""The blotter: orders as a page, each live one with forms that cancel or replace it.
 
-Not here: what a cancel does (`gateway.desk.orders`), and the other pages (`pages`).
+Not here: what they do (`gateway.desk.orders`), and the other pages (`pages`).
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Protocol
 
 from fastapi import Form, Query, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
+from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
-from gateway.desk.requests import OrderLine
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import reader_of
@@ -36,6 +36,9 @@ class OrderActions(Protocol):
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         """Cancel an order; return one line for the person."""
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        """Replace an order's quantity or limit; return one line for the person."""
 
 
 class OrderPages:
@@ -73,3 +76,26 @@ class OrderPages:
         except (GatewayError, AuditError) as error:
             return say(request, "Cancel: refused", str(error), 409, back=ORDERS)
         return say(request, "Cancel", text, 200, back=ORDERS)
+
+    def replace(
+        self,
+        request: Request,
+        name: str,
+        client_key: Annotated[str, Form(max_length=64, pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "",
+        qty_lots: Annotated[str, Form(max_length=12, pattern=r"^[0-9]*$")] = "",
+        limit_price: Annotated[str, Form(max_length=24)] = "",
+        reason: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Replace an order; the same form sent twice asks once."""
+        say = self._sheets.say
+        asked: dict[str, str | int | None] = {
+            "client_key": client_key or secrets.token_hex(8),
+            "qty_lots": int(qty_lots) if qty_lots else None,
+            "limit_price": limit_price or None,
+            "reason": reason or "asked for on the page",
+        }
+        try:
+            text = self._actions.replace(reader_of(request), name, asked)
+        except (GatewayError, AuditError) as error:
+            return say(request, "Replace: refused", str(error), 409, back=ORDERS)
+        return say(request, "Replace", text, 200, back=ORDERS)

@@ -124,12 +124,13 @@ def register(
         methods=["POST"],
         dependencies=[Depends(approves)],
     )
-    router.add_api_route(
-        f"{ORDERS}/{{name}}/cancel",
-        pages.or_say_so(blotter.cancel),
-        methods=["POST"],
-        dependencies=[Depends(Posted("cancel"))],
-    )
+    for verb, change in (("cancel", blotter.cancel), ("replace", blotter.replace)):
+        router.add_api_route(
+            f"{ORDERS}/{{name}}/{verb}",
+            pages.or_say_so(change),
+            methods=["POST"],
+            dependencies=[Depends(Posted("cancel"))],
+        )
     router.add_api_route(KILL, pages.kill, methods=["POST"], dependencies=[Depends(kills)])
     router.add_api_route("/static/{name}", asset, methods=["GET"])
     if controls is not None:

@@ -8,6 +8,7 @@ apart by field names. Not here: when a record is appended.
     forecast    snapshot, sampling request, captured rounds and forecast
     order       an order: announced, handed out, reported, ended
     cancel      a cancel that somebody asked for: the request, how it ended
+    replace     a replace: the request, that it left, how it ended
     verdict     the verdict, and a person's answer to a held one
     session     a FIX session: inbound messages, anomalies, sequence resets
     foreign     orders at the broker that are not ours

@@ -15,14 +15,15 @@ from gateway.walk.journal.decision import draft
 from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
-from risk.approved import Approval, band_of
+from risk.approved import Approval, approve, band_of
 from risk.documents import document_of, value_of
+from risk.errors import ApprovalError
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.inputs.inputs import Inputs
-from risk.state.state import KillState, RiskState
-from risk.verdict import Verdict, verdict_document, verdict_from_document
+from risk.state.state import KillState, Quote, RiskState
+from risk.verdict import Action, Verdict, verdict_document, verdict_from_document
 
 
 def verdict_given(  # noqa: PLR0913 - what a verdict binds
@@ -50,31 +51,40 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
         f"verdict:{basis_seq}",
         {
             "decision_id": case.decision_id,
-            "intent": document_of(intent),
-            "intent_digest": intent_digest(intent),
-            "verdict": verdict_document(verdict),
+            **judged_document(intent, verdict, state, basis_seq=basis_seq),
             "result": result,
-            "basis_seq": basis_seq,
-            "policy_digest": verdict.policy_digest,
-            "policy_status": document_of(state.policy_status),
-            "kill_epoch": state.kill.egress_epoch,
-            "state": {
-                **document_of(state.kill),
-                **({"book_differs": True} if state.book_differs else {}),
-                **({"narrative_absent": True} if state.narrative_absent else {}),
-                **({"stops": [one.value for one in state.stops]} if state.stops else {}),
-            },
-            **({} if state.inputs is None else {"inputs": document_of(state.inputs)}),
-            "quote": None if state.quote is None else document_of(state.quote),
-            "narrative_as_of_us": state.narrative_as_of_us,
-            "renewal": state.renewal,
-            "market_now_us": state.now_us,
             "send_before_us": send_before_us,
             "reservation": reservation.document() if result in {"approved", "held"} else None,
             "approval": None if approval is None else document_of(approval),
         },
         tagged=True,
     )
+
+
+def judged_document(
+    intent: Intent, verdict: Verdict, state: RiskState, *, basis_seq: int
+) -> dict[str, JSON]:
+    """Return a verdict with everything that a replay needs to give it again."""
+    return {
+        "intent": document_of(intent),
+        "intent_digest": intent_digest(intent),
+        "verdict": verdict_document(verdict),
+        "basis_seq": basis_seq,
+        "policy_digest": verdict.policy_digest,
+        "policy_status": document_of(state.policy_status),
+        "kill_epoch": state.kill.egress_epoch,
+        "state": {
+            **document_of(state.kill),
+            **({"book_differs": True} if state.book_differs else {}),
+            **({"narrative_absent": True} if state.narrative_absent else {}),
+            **({"stops": [one.value for one in state.stops]} if state.stops else {}),
+        },
+        **({} if state.inputs is None else {"inputs": document_of(state.inputs)}),
+        "quote": None if state.quote is None else document_of(state.quote),
+        "narrative_as_of_us": state.narrative_as_of_us,
+        "renewal": state.renewal,
+        "market_now_us": state.now_us,
+    }
 
 
 KEPT: Final = 64
@@ -140,17 +150,26 @@ def _parsed(contents: type[_Given], payload: bytes) -> _Given:
     return convert(parse_payload(payload), contents)
 
 
-class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
-    """What a replay also reads of `verdict_given`."""
+class VerdictBasis(Contents, frozen=True, kw_only=True):
+    """What a replay reads of a verdict, in `verdict_given` or in a replace: what it rested on."""
 
     basis_seq: int
+    market_now_us: int
+    state_document: dict[str, Any] = field(name="state")
     policy_status_document: dict[str, Any] = field(name="policy_status")
     inputs_document: dict[str, Any] | None = field(name="inputs", default=None)
+    quote_document: dict[str, Any] | None = field(name="quote", default=None)
 
     @property
     def state(self) -> KillState:
         """What the kill latch had shown."""
         return convert(self.state_document, KillState)
+
+    @property
+    def quote(self) -> Quote | None:
+        """The quote that the intent was judged against."""
+        read = self.quote_document
+        return None if read is None else value_of(Quote, read)
 
     @property
     def inputs(self) -> Inputs | None:
@@ -293,3 +312,38 @@ def reservation_released(standing: Standing, reason: str, *, market_time_us: int
         "released",
         {"reason": reason, "market_time_us": market_time_us},
     )
+
+
+def result_of(action: Action) -> str:
+    """Return what an action means for the order; a throttled order is refused, not queued."""
+    if action <= Action.WARN:
+        return "approved"
+    return "held" if action is Action.HOLD else "rejected"
+
+
+def result_under(
+    intent: Intent,
+    verdict: Verdict,
+    state: RiskState,
+    send_before_us: int,
+    approval: Approval | None,
+) -> str:
+    """Return the result; a renewal is approved only if `approve` accepts it.
+
+    Even a renewal that needs no person any more (ALLOW) is bound to the agreed band.
+    """
+    result = result_of(verdict.action)
+    if approval is None or result == "rejected":
+        return result
+    try:
+        approve(
+            intent,
+            verdict,
+            bytes(32),  # no leaf exists yet; only band and persons are tested
+            send_before_us,
+            state.kill.egress_epoch,
+            approval,
+        )
+    except ApprovalError:
+        return "rejected"
+    return "approved"

@@ -3,16 +3,15 @@
 Not here: effects, waiting, presentation.
 
     book         records to book events
-    basis        what a verdict rests on, up to a record
     mandates     what each agent's key has asked for and used
     standing     one decision and its order
+    asked        requests to cancel and replace an order, and its terms with them
     outbox       the standings of all decisions, as a projection
     differences  open differences between book and broker
     foreign      orders at the broker that are not ours
     modes        the ledger's mode, and what belongs to which mode
     stops        stops in force apart from the kill
     gathering    what the rules of format 2 read besides book, quote and forecast
-    sequence     gathering    what the rules of format 2 read besides book, quote and forecast
-    sequence numbers of a FIX session, by the ledger
+    sequence     sequence numbers of a FIX session, by the ledger
     kill_times   times of the newest kill, microseconds since its press
 """

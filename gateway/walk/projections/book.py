@@ -11,6 +11,7 @@ from gateway.walk.journal.control.adjustment import AdjustmentSort, BookAdjusted
 from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import PlaceboJudged
 from gateway.walk.journal.order import OrderReported, OrderSending
+from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.state.adjustments import (
@@ -29,6 +30,7 @@ from risk.state.book import (
     OrderClosed,
     Released,
     Reserved,
+    Resized,
 )
 from risk.state.busts import Adjusted, FoldEvent, Reopened, TradeUndone
 from risk.state.holding import Position
@@ -44,6 +46,8 @@ BOOK_KINDS = (
     Kind.ORDER_WITHDRAWN,
     Kind.ORDER_REPORTED,
     Kind.ORDER_ENDED,
+    Kind.REPLACE_REQUESTED,
+    Kind.REPLACE_ENDED,
     Kind.DIFFERENCE_RESOLVED,
     Kind.BOOK_ADJUSTED,
 )
@@ -51,7 +55,7 @@ PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED)
 _FOR_THE_TWIN = frozenset({AdjustmentSort.OPENING, AdjustmentSort.SPLIT, AdjustmentSort.CASH})
 
 
-def book_events(record: Record) -> tuple[FoldEvent, ...]:
+def book_events(record: Record) -> tuple[FoldEvent, ...]:  # noqa: PLR0911 - one per kind
     """Return what one record does to its account's book; most records do nothing."""
     name = record.stream.removeprefix("decision/")
     match record.kind:
@@ -66,6 +70,8 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
             return (OrderClosed(decision_id=name, time_us=Ending.of(record).market_time_us),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=name, time_us=OrderSending.of(record).market_now_us),)
+        case Kind.REPLACE_REQUESTED | Kind.REPLACE_ENDED:
+            return _resized(name, record)
         case Kind.DIFFERENCE_RESOLVED | Kind.BOOK_ADJUSTED:
             return _by_persons(record)
         case Kind.ORDER_REPORTED:
@@ -141,6 +147,30 @@ def _reported(decision_id: str, report: OrderReported, seq: int) -> tuple[FoldEv
     if report.terminal:
         events.append(OrderClosed(decision_id=decision_id, time_us=time_us))
     return tuple(events)
+
+
+def _resized(decision_id: str, record: Record) -> tuple[FoldEvent, ...]:
+    """Return what a replace reserves before it leaves, as a message, or frees at its end."""
+    if record.kind is Kind.REPLACE_ENDED:
+        ended = ReplaceEnded.of(record)
+        held, lots, limit = ended.reservation, -ended.freed_lots, ended.terms.limit_ticks
+        time_us = ended.market_time_us
+    else:
+        asked = ReplaceRequested.of(record)
+        held, limit, time_us = asked.reservation, asked.reservation.limit_ticks, asked.market_now_us
+        lots = held.qty_lots - asked.before.qty_lots
+    resized = Resized(
+        decision_id=decision_id,
+        instrument=held.instrument,
+        side=held.side,
+        unit_minor=held.unit_minor,
+        add_lots=lots,
+        limit_ticks=limit,
+        time_us=time_us,
+    )
+    if record.kind is Kind.REPLACE_ENDED:
+        return (resized,)
+    return (resized, MessageSent(decision_id=decision_id, time_us=time_us))
 
 
 def _by_persons(record: Record) -> tuple[FoldEvent, ...]:

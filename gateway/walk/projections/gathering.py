@@ -1,16 +1,22 @@
-"""What the rules of format 2 read besides book, quote and forecast, gathered for one verdict.
+"""What a verdict rests on: one account's book so far, and what the rules of format 2 read besides.
 
 Not here: what a rule makes of it (`risk.rules`). Nothing is gathered under a policy of format 1.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.walk.journal.verdict import VerdictGiven
+from risk.state.activity import ActivityFold
 from risk.state.book import Book
+from risk.state.busts import BookFold, FoldEvent
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm, OwnOrder
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.reference import Listed, Reference
+from risk.state.state import SeenIntent, seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +71,30 @@ class Gathering:
             activity=past,
             firm=Firm(basis_seq=firm.basis_seq, orders=firm.orders(symbol)),
         )
+
+
+@dataclass(slots=True, kw_only=True)
+class BasisFold:
+    """One book and how far it has been folded."""
+
+    books: BookFold
+    kinds: tuple[Kind, ...]
+    events: Callable[[Record], tuple[FoldEvent, ...]]
+    account: str
+    basis_seq: int = -1
+    history: list[SeenIntent] = field(default_factory=list)
+    past: ActivityFold = field(default_factory=ActivityFold)
+
+    @property
+    def book(self) -> Book:
+        """The book at the last folded record."""
+        return self.books.book
+
+    def take(self, record: Record) -> None:
+        """Apply one committed record."""
+        for event in self.events(record):
+            self.books.take(event)
+            self.past.take(event)
+        if record.kind is Kind.VERDICT_GIVEN:
+            given = VerdictGiven.of(record)
+            self.history.append(seen(given.intent, given.market_now_us))

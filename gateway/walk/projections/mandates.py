@@ -6,19 +6,20 @@ Not here: the limits (`gateway.installation.keys.scopes`), their check (`desk.ag
 
 Rules:
 - An approved or held order counts with its full notional at the limit price, also if it is
-  cancelled later. One that never left counts no more.
+  cancelled later; a replaced one with its new terms. One that never left counts no more.
 - The day is the trading day of the order's account, as the loss rules have it (`DayStarted`).
 """
 
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.decision import IntentReceived
+from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import RecordsPort
@@ -39,6 +40,8 @@ MANDATE_KINDS: Final = (
     Kind.VERDICT_GIVEN,
     Kind.DECISION_SEALED,
     Kind.MARK_TAKEN,
+    Kind.REPLACE_REQUESTED,
+    Kind.REPLACE_ENDED,
     *sorted(NEVER_LEFT),
 )
 
@@ -78,6 +81,13 @@ class _Fold:
                 self._marked(MarkTaken.of(record))
             case Kind.DECISION_SEALED:
                 self.scopes.pop(decision_id, None)
+            case Kind.REPLACE_REQUESTED:
+                held = ReplaceRequested.of(record).reservation
+                self._replaced(decision_id, held.qty_lots * held.limit_ticks * held.unit_minor)
+            case Kind.REPLACE_ENDED:
+                ended = ReplaceEnded.of(record)
+                now, unit = ended.terms, ended.reservation.unit_minor
+                self._replaced(decision_id, now.qty_lots * now.limit_ticks * unit)
             case kind if kind in NEVER_LEFT:
                 self.used.pop(decision_id, None)
             case _:
@@ -94,6 +104,11 @@ class _Fold:
             seq=seq,
             minor=held.qty_lots * held.limit_ticks * held.unit_minor,
         )
+
+    def _replaced(self, decision_id: str, minor: int) -> None:
+        """Count a replaced order with its new worth; one of an earlier day counts no more."""
+        if decision_id in self.used:
+            self.used[decision_id] = replace(self.used[decision_id], minor=minor)
 
     def _marked(self, mark: MarkTaken) -> None:
         if mark.kind != "open" or self.days.get(mark.account) == mark.session_date:
@@ -133,13 +148,18 @@ class Mandates:
         with self._lock:
             return tuple(one for one in self._fold.asked.get(key, ()) if one > since_us)
 
-    def used_minor(self, key: str, *, before_seq: int | None = None) -> int:
-        """Return the notional of a key's orders of the day, approved or held before a record."""
+    def used_minor(self, key: str, *, before_seq: int | None = None, beside: str = "") -> int:
+        """Return the notional of a key's orders of the day, approved or held before a record.
+
+        `beside` is a decision that is left out.
+        """
         with self._lock:
             return sum(
                 one.minor
-                for one in self._fold.used.values()
-                if one.key == key and (before_seq is None or one.seq < before_seq)
+                for name, one in self._fold.used.items()
+                if one.key == key
+                and name != beside
+                and (before_seq is None or one.seq < before_seq)
             )
 
     def scope_of(self, decision_id: str) -> str:

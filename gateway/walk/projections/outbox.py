@@ -17,19 +17,13 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from fix.wire.identity import cl_ord_id
 from gateway.errors import NotReadyError
-from gateway.walk.journal.cancel import CancelEnded, CancelRequested
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
+from gateway.walk.journal.replace import ReplaceSent
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.standing import (
-    AskedCancel,
-    BookedTrade,
-    CancelOutcome,
-    Stage,
-    Standing,
-)
+from gateway.walk.projections.asked import asked_for
+from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
@@ -64,6 +58,8 @@ class _Standings:
         self.reports: dict[tuple[str, str, str], dict[str, str]] = {}
         # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
         self.by_msg_seq_num: dict[tuple[int, int], str] = {}
+        # the same of the replaces that left
+        self.replace_by_number: dict[tuple[int, int], str] = {}
         self.next_seq = 0
 
     def take(self, records: Iterable[Record]) -> None:
@@ -81,6 +77,12 @@ class _Standings:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
         if record.kind is Kind.CANCEL_REQUESTED:
             self.by_cancel_id[after.cancels[-1].cancel_id] = decision_id
+        if record.kind is Kind.REPLACE_REQUESTED:
+            name = after.replaces[-1].replace_id
+            self.by_cancel_id[name] = self.by_cl_ord_id[name] = decision_id
+        if record.kind is Kind.REPLACE_SENT:
+            went = ReplaceSent.of(record)
+            self.replace_by_number[went.session_epoch, went.msg_seq_num] = went.cl_ord_id
         if record.kind is Kind.ORDER_SENT:
             sent = OrderSent.of(record)
             self.by_msg_seq_num[sent.session_epoch, sent.msg_seq_num] = after.cl_ord_id
@@ -236,7 +238,7 @@ class Orders:
         return None if decision_id is None else fold.by_decision[decision_id]
 
     def by_cancel_id(self, cancel_id: str) -> Standing | None:
-        """Return the standing of the order that a requested cancel is for, or None."""
+        """Return the standing of the order that a request to cancel or replace is for, or None."""
         fold = self._sure()
         decision_id = fold.by_cancel_id.get(cancel_id)
         return None if decision_id is None else fold.by_decision[decision_id]
@@ -250,6 +252,10 @@ class Orders:
     def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:
         """Return the standing of the order that left under a MsgSeqNum (34), or None."""
         return self.by_cl_ord_id(self._sure().by_msg_seq_num.get((epoch, number), ""))
+
+    def by_replace_number(self, epoch: int, number: int) -> Standing | None:
+        """Return the standing of the order whose replace left under a MsgSeqNum (34), or None."""
+        return self.by_cl_ord_id(self._sure().replace_by_number.get((epoch, number), ""))
 
     def names(self) -> frozenset[str]:
         """Return every known ClOrdID."""
@@ -338,7 +344,7 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
         case Kind.DECISION_SEALED:
             return replace(standing, stage=Stage.SEALED, sealed=True, seals=standing.seals + 1)
         case _:
-            return _cancelling(standing, record)
+            return asked_for(standing, record)
 
 
 def _reported(standing: Standing, record: Record) -> Standing:
@@ -357,33 +363,6 @@ def _reported(standing: Standing, record: Record) -> Standing:
         sealed=standing.sealed and not report.reopens,
         trades=_trades(standing.trades, report, record.seq),
     )
-
-
-def _cancelling(standing: Standing, record: Record) -> Standing:
-    """Return the standing after a request to cancel, or after its end; the first end counts."""
-    if record.kind is Kind.CANCEL_REQUESTED:
-        asked = CancelRequested.of(record)
-        cancel = AskedCancel(
-            seq=record.seq,
-            asked_us=record.recorded_at_us,
-            cancel_id=cl_ord_id(record.leaf),
-            requested_by=asked.requested_by,
-            client_key=asked.client_key,
-            reason=asked.reason,
-        )
-        return replace(standing, cancels=(*standing.cancels, cancel))
-    if record.kind is not Kind.CANCEL_ENDED:
-        return standing
-    ended = CancelEnded.of(record)
-    cancels = tuple(
-        replace(one, outcome=ended.outcome, detail=ended.reason)
-        if one.cancel_id == ended.cl_ord_id and not one.outcome
-        else one
-        for one in standing.cancels
-    )
-    refused = ended.outcome == CancelOutcome.REJECTED and standing.is_live
-    state = ended.order_state if refused else standing.order_state
-    return replace(standing, cancels=cancels, order_state=state)
 
 
 def _trades(

@@ -6,8 +6,10 @@ Not here: the fold that gives it (`outbox`).
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audit.records.canonical import JSON
 from audit.records.record import Record
-from gateway.walk.journal.contents import Fill
+from fix.orders.state import OrderState
+from gateway.walk.journal.contents import Fill, Reservation
 
 
 class Stage(StrEnum):
@@ -23,6 +25,14 @@ class Stage(StrEnum):
     SEALED = "sealed"
 
 
+OUTCOMES = {
+    OrderState.FILLED: "filled",
+    OrderState.CANCELED: "cancelled",
+    OrderState.REJECTED: "rejected_by_broker",
+    OrderState.EXPIRED: "expired",
+    OrderState.NOT_RECEIVED: "not_received",
+}
+"""Outcome of a decision, by the final state of its order."""
 _LIVE = frozenset({Stage.SENDING, Stage.SENT, Stage.UNKNOWN})
 
 
@@ -69,6 +79,69 @@ class AskedCancel:
     detail: str = ""
 
 
+class ReplaceOutcome(StrEnum):
+    """How a replace ended."""
+
+    NOT_SENT = "not_sent"
+    REPLACED = "replaced"
+    REJECTED = "rejected"
+    TOO_LATE = "too_late"
+    NOT_RECEIVED = "not_received"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an order may do: its whole quantity and its limit.
+
+    Attributes:
+        name: the ClOrdID that these terms have at the broker.
+        quantity: `qty_lots` as the message has it, and `price` the limit.
+    """
+
+    name: str
+    qty_lots: int
+    limit_ticks: int
+    quantity: str
+    price: str
+
+    def document(self) -> dict[str, JSON]:
+        """Return the terms as a record holds them; the name is a field of its own there."""
+        return {
+            "qty_lots": self.qty_lots,
+            "limit_ticks": self.limit_ticks,
+            "quantity": self.quantity,
+            "price": self.price,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedReplace:
+    """One request to replace an order; `outcome` is empty until it is over.
+
+    Attributes:
+        seq: of the request's record, whose leaf gives `terms.name`; `asked_us` is its time.
+        orig_name: the ClOrdID that it replaces.
+        terms: what was asked for.
+        reservation: the larger of both totals at the higher of both limits, until the end.
+    """
+
+    seq: int
+    asked_us: int
+    orig_name: str
+    requested_by: str
+    client_key: str
+    reason: str
+    terms: Terms
+    reservation: Reservation
+    outcome: str = ""
+    detail: str = ""
+
+    @property
+    def replace_id(self) -> str:
+        """The ClOrdID of the replace."""
+        return self.terms.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """One decision and its order.
@@ -81,6 +154,8 @@ class Standing:
         broker_id: the broker's OrderID (37), as last reported.
         said_us: when the order's last record was made, wall clock.
         cancels: the requests to cancel its order, oldest first.
+        replaces: the requests to replace it, oldest first.
+        terms: the terms that the last replace left; None while those of the announcement count.
     """
 
     decision_id: str
@@ -99,6 +174,8 @@ class Standing:
     broker_id: str = ""
     said_us: int = 0
     cancels: tuple[AskedCancel, ...] = ()
+    replaces: tuple[AskedReplace, ...] = ()
+    terms: Terms | None = None
 
     @property
     def is_live(self) -> bool:
@@ -108,7 +185,9 @@ class Standing:
     @property
     def is_doubted(self) -> bool:
         """Whether the broker refused a cancel because the order is over, and has not said how."""
-        return self.is_live and any(c.outcome == CancelOutcome.TOO_LATE for c in self.cancels)
+        late = any(one.outcome == CancelOutcome.TOO_LATE for one in self.cancels)
+        late = late or any(one.outcome == ReplaceOutcome.TOO_LATE for one in self.replaces)
+        return self.is_live and late
 
     @property
     def open_cancels(self) -> tuple[AskedCancel, ...]:
@@ -118,6 +197,26 @@ class Standing:
     def open_cancel(self, cancel_id: str) -> AskedCancel | None:
         """Return the open request whose message has this ClOrdID, or None."""
         return next((one for one in self.open_cancels if one.cancel_id == cancel_id), None)
+
+    @property
+    def wire_name(self) -> str:
+        """The ClOrdID under which the broker has the order, as far as it said so."""
+        return self.cl_ord_id if self.terms is None else self.terms.name
+
+    @property
+    def open_replace(self) -> AskedReplace | None:
+        """The request to replace that is not over; there is one at most."""
+        return next((one for one in self.replaces if not one.outcome), None)
+
+    def replace_named(self, name: str) -> AskedReplace | None:
+        """Return the request to replace whose message has this ClOrdID, or None."""
+        return next((one for one in self.replaces if one.replace_id == name), None)
+
+    def reserved_lots(self, asked: AskedReplace) -> int:
+        """Return the total that is reserved while a replace is not over, or after its end."""
+        if not asked.outcome or self.terms is None:
+            return asked.reservation.qty_lots
+        return self.terms.qty_lots
 
     def trade(self, exec_id: str) -> BookedTrade | None:
         """Return the trade that an ExecID names, its own or a correction's; None if unknown."""

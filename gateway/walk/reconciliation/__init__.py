@@ -9,6 +9,7 @@ Not here: how a person resolves a difference.
     book_check  the whole book compared with the broker's own messages
     cancels     cancels of the FIX child, recorded
     cancel_ends how a cancel that somebody asked for ends
+    replace_ends how a replace ends
     asking      status requests for orders without a report
     recovery    what a start does about open decisions
 """

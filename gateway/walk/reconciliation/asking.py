@@ -16,6 +16,7 @@ from audit.records.record import Record
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields, status_request
 from gateway.walk.journal.order import OrderSending
+from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.standing import Standing
 
 FIRST_US: Final = 500_000
@@ -82,7 +83,7 @@ class Chaser:
     def ask(self, now_us: int) -> int:
         """Send the status requests that are due at a monotonic time; return how many."""
         live = self._orders.live()
-        silent = [s for s in live if (s.report_status is None or s.is_doubted) and s.sending]
+        silent = [s for s in live if _in_doubt(s) and s.sending]
         self._next = {
             s.decision_id: self._next.get(s.decision_id, (now_us + FIRST_US, 2 * FIRST_US))
             for s in silent
@@ -96,9 +97,15 @@ class Chaser:
                 break
             self._next[standing.decision_id] = (now_us + pause_us, min(2 * pause_us, LONGEST_US))
             if standing.sending is not None:
-                self._fix.status_request(status_request(sent_fields(standing.sending)))
+                self._fix.status_request(status_request(fields_of(standing)))
             asked += 1
         return asked
+
+
+def _in_doubt(standing: Standing) -> bool:
+    """Return whether an order is without a report, or without the answer to its replace."""
+    waits = standing.open_replace is not None and standing.order_state != "PENDING_REPLACE"
+    return standing.report_status is None or standing.is_doubted or waits
 
 
 def sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:

@@ -8,6 +8,7 @@ from fix.wire.reports import ExecutionReport, scaled
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.asked import bounds_of
 from gateway.walk.projections.standing import BookedTrade, Standing
 from risk.state.instrument import Instrument
 
@@ -77,10 +78,10 @@ def breaches_of(standing: Standing, fill: Fill | None, booked: int) -> tuple[str
     """Return in what a trade that leads to `booked` lots breaks its order."""
     if fill is None or standing.verdict is None:
         return ()
-    intent = VerdictGiven.of(standing.verdict).intent
+    most_lots, limit_ticks = bounds_of(standing)
     found = {
-        "price_beyond_limit": fill.side.sign * (fill.price_ticks - intent.limit_ticks) > 0,
-        "overfilled": booked > intent.qty_lots,
+        "price_beyond_limit": fill.side.sign * (fill.price_ticks - limit_ticks) > 0,
+        "overfilled": booked > most_lots,
     }
     return tuple(name for name, true in found.items() if true)
 

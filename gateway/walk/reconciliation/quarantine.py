@@ -20,9 +20,10 @@ from fix.wire.messages import parse
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import word_of
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
-from gateway.walk.journal.order import OrderReported, OrderSending
+from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.session import FixAnomaly, fix_anomaly
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.differences import EVERY, Differences
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.cancel_ends import SaidAt
@@ -123,7 +124,7 @@ def restatement(
     """
     if not report.is_restatement or standing.sending is None:
         return ()
-    sent, tags = dict(OrderSending.of(standing.sending).fields), _tags(raw)
+    sent, tags = dict(fields_of(standing)), _tags(raw)
     changed = [
         f"{tag}={tags[tag]}, sent {sent[tag]}"
         for tag in (_ORDER_QTY, _PRICE)

@@ -16,7 +16,7 @@ An order that the broker ended, and whose missing trades persons resolved, is en
 """
 
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
@@ -31,7 +31,7 @@ from fix.orders.reconcile import (
 )
 from fix.orders.state import OrderState
 from fix.session.link import SessionState
-from fix.wire.messages import Fields, mass_status_request
+from fix.wire.messages import CL_ORD_ID, Fields, mass_status_request
 from fix.wire.reports import parse_inbound
 from gateway import clock
 from gateway.walk.journal import order as journal_orders
@@ -39,11 +39,11 @@ from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.cancel import cancel_not_sent
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.ports import LedgerPort, ReconcilePort
+from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
-from gateway.walk.reconciliation.asking import Budget, sent_fields
-from gateway.walk.settlement import OUTCOMES
+from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
+from gateway.walk.reconciliation.asking import Budget
 
 POLL_S = 0.02
 MASS_STATUS = "mass_status"
@@ -132,9 +132,9 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
         (
-            OpenOrder(cl_ord_id=name, fields=sent_fields(s.sending))
-            for name, s in live.items()
-            if s.sending is not None
+            OpenOrder(cl_ord_id=dict(fields)[CL_ORD_ID], fields=fields, names=names)
+            for s in live.values()
+            for fields, names in _questions(s)
         ),
         logon_no=logon_no,
         now_us=clock.monotonic_us(),
@@ -172,6 +172,14 @@ def _ask_for_all(fix: ReconcilePort, mass_id: str) -> MassAsked:
     refused = "" if result.outcome == "sent" else result.reason or result.outcome
     asked = MassAsked(request_id=mass_id)
     return asked.left(result.msg_seq_num, clock.monotonic_us(), refused)
+
+
+def _questions(standing: Standing) -> Iterator[tuple[Fields, frozenset[str]]]:
+    """Yield what to ask about an order: an unanswered replace may or may not have arrived."""
+    names = frozenset({standing.cl_ord_id, *(one.replace_id for one in standing.replaces)})
+    yield fields_of(standing), names
+    if standing.open_replace is not None:
+        yield fields_of(standing, standing.open_replace.terms), names
 
 
 def _listen(

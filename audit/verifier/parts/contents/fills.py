@@ -5,7 +5,6 @@ was decided changes the leaf, and the broker's file has the ClOrdID of the leaf 
 """
 
 import base64
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from audit.verifier.parts.trust.brokerfile import (
     BrokerFile,
     BrokerFill,
     decimal_of,
+    moment_of,
     units_of,
 )
 
@@ -124,6 +124,8 @@ class Fills:
                 self._approved[head["seq"]] = (stream, leaf, body.get("reservation") or {})
             case "order_sending":
                 self._announced(report, head, body)
+            case "replace_requested":
+                self._raised(head, body)
             case "order_reported":
                 self._reported(report, head, body)
             case "difference_resolved":
@@ -158,6 +160,13 @@ class Fills:
             approved_lots=reserved.get("qty_lots", 0),
             limit_ticks=reserved.get("limit_ticks", 0),
         )
+
+    def _raised(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take the larger quantity that a replace of an order may have."""
+        for one in self._orders.values():
+            if one.stream == head["stream"] and body["after"]["qty_lots"] > one.approved_lots:
+                one.approved_lots = body["after"]["qty_lots"]
+                one.quantity = units_of(body["after"]["quantity"]) or 0
 
     def _reported(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take what a report books, corrects or takes back."""
@@ -207,7 +216,11 @@ class Fills:
         strangers = 0
         for fill, execs in self.broker.fills:
             order = self._order_of(fill)
-            if order is None and not self.whole and not self._is_known(fill):
+            if (
+                order is None
+                and not self.whole
+                and not self._named.keys() | self._orders.keys() >= {fill.cl_ord_id}
+            ):
                 strangers += 1
                 continue
             if order is None:
@@ -231,9 +244,6 @@ class Fills:
             report.find(NOT_CHECKABLE, f"no fill of {names} is of this decision")
         days = f"{self.broker.first_day or 'the beginning'} to {self.broker.last_day or 'the end'}"
         report.say(f"{len(matched)} fills of {names} ({days}) match their approving records")
-
-    def _is_known(self, fill: BrokerFill) -> bool:
-        return fill.cl_ord_id in self._named or fill.cl_ord_id in self._orders
 
     def _order_of(self, fill: BrokerFill) -> _SentOrder | None:
         """Return the order that a fill's ClOrdID names through a leaf of this log."""
@@ -278,7 +288,7 @@ class Fills:
             text, code = f"{_line(fill)} of order {order.cl_ord_id}", TAMPERED
             if (order.cl_ord_id, fill.exec_id) in self._undone:
                 text += ": the ledger says that the broker took it back"
-            elif _moment(fill.time) > stamp(self._last_us // 1_000_000):
+            elif moment_of(fill.time) > stamp(self._last_us // 1_000_000):
                 code = INCOMPLETE
                 text += ": it is later than the last record here"
             else:
@@ -344,14 +354,6 @@ def _pairs(fields: object) -> list[tuple[int, str]]:
     if not isinstance(fields, list):
         return []
     return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
-
-
-def _moment(time: str) -> str:
-    """Return a FIX or ISO time in the form of `stamp`, or "" if it names no second."""
-    at = re.sub(r"[^0-9]", "", time)[:14]
-    if len(at) < 14:  # noqa: PLR2004 - YYYYMMDDHHMMSS
-        return ""
-    return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z"
 
 
 def _line(fill: BrokerFill) -> str:

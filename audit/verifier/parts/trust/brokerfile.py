@@ -287,3 +287,11 @@ def decimal_of(units: int, digits: int = SCALE) -> str:
     whole, part = divmod(abs(units), 10**digits)
     sign, fraction = "-" if units < 0 else "", f"{part:0{digits}d}".rstrip("0")
     return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def moment_of(time: str) -> str:
+    """Return a FIX or ISO time in the form of `stamp`, or "" if it names no second."""
+    at = re.sub(r"[^0-9]", "", time)[:14]
+    if len(at) < 14:  # noqa: PLR2004 - YYYYMMDDHHMMSS
+        return ""
+    return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z"

@@ -1,4 +1,4 @@
-"""orders and cancel."""
+"""orders, cancel and replace."""
 
 from typing import Annotated
 
@@ -11,6 +11,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command()(orders)
     app.command()(cancel)
+    app.command()(replace)
 
 
 def orders(
@@ -46,3 +47,28 @@ def cancel(
     from gateway.launch.commands.orders import cancel_order
 
     raise typer.Exit(cancel_order(settings_of(state), order, reason, client_key))
+
+
+def replace(
+    order: Annotated[str, typer.Argument(help="ClOrdID from `countersign orders`, or decision id")],
+    reason: Annotated[str, typer.Option(help="why; recorded")],
+    lots: Annotated[
+        int | None, typer.Option(help="the new total in lots, with what was executed")
+    ] = None,
+    limit: Annotated[str | None, typer.Option(help="the new limit price")] = None,
+    client_key: Annotated[
+        str, typer.Option("--key", help="repeats an earlier request instead of asking anew")
+    ] = "",
+    state: StateOption = None,
+) -> None:
+    """Replace one order's quantity or limit; exit code 1 if the replace did not leave.
+
+    A replace that only reduces needs no verdict. Any other is judged by every rule, with the larger
+    of both quantities reserved until the broker answers. A kill refuses it.
+
+    Example: countersign replace WI2R53EI7EMMYYHBCQBB --lots 40 --reason "half is enough"
+    """
+    from gateway.launch.commands.orders import replace_order, replace_request
+
+    request = replace_request(lots, limit, reason, client_key)
+    raise typer.Exit(replace_order(settings_of(state), order, request))

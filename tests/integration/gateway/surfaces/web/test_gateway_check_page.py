@@ -1,6 +1,6 @@
 """A person checks a record in a real browser: the page's own script, real bytes, real WebCrypto."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,8 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
+from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
-from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.settings import ApiSettings
 from gateway.surfaces.server import Server
@@ -64,6 +64,9 @@ class NoDesk:
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         raise NotImplementedError(caller, name, client_key, reason)
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        raise NotImplementedError(caller, name, request)
 
     def book_state(self) -> str:
         """No difference."""

@@ -1,7 +1,7 @@
 """Who comes in to a page or a form, and what the answer tells a browser; without a ledger."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
-from gateway.desk.requests import OrderLine
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller, digest_of
 from gateway.installation.keys.roles import Role
@@ -49,6 +49,9 @@ class NotedDesk:
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         raise NotImplementedError(caller, name, client_key, reason)
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        raise NotImplementedError(caller, name, request)
 
     def book_state(self) -> str:
         """No difference."""

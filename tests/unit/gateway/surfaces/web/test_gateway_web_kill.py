@@ -1,5 +1,5 @@
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
-from gateway.desk.requests import OrderLine
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import Entrance
@@ -44,6 +44,9 @@ class OneDesk:
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         raise NotImplementedError(caller, name, client_key, reason)
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        raise NotImplementedError(caller, name, request)
 
     def book_state(self) -> str:
         """Where the book differs."""

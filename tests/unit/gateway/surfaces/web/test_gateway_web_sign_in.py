@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
+from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
-from gateway.desk.requests import OrderLine
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.settings import ApiSettings
@@ -53,6 +53,9 @@ class NoDesk:
 
     def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
         raise NotImplementedError(caller, name, client_key, reason)
+
+    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
+        raise NotImplementedError(caller, name, request)
 
     def book_state(self) -> str:
         """No difference."""

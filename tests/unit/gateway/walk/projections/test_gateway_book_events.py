@@ -27,6 +27,7 @@ from risk.state.adjustments import Split
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
 from risk.state.busts import FoldEvent, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
+from tests.doubles.replace_events import REPLACES
 from tests.doubles.whole_records import whole
 
 FILL: dict[str, Any] = {
@@ -144,8 +145,8 @@ EVENTS: list[tuple[Kind, dict[str, Any], tuple[FoldEvent, ...]]] = [
         ),
     ),
     (Kind.BOOK_ADJUSTED, SPLIT_TOLD, (SPLIT,)),
+    *REPLACES,
     (Kind.ORDER_SENT, TIME, ()),
-    (Kind.ORDER_UNKNOWN, TIME, ()),
     (Kind.DECISION_SEALED, TIME, ()),
 ]
 

@@ -1,0 +1,144 @@
+"""Requests to cancel and replace an order, folded from records, and its terms with them. Pure.
+
+Not here: how a request ends by what the broker says (`cancel_ends`, `replace_ends`).
+"""
+
+from dataclasses import replace
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
+from gateway.walk.journal.cancel import CancelEnded, CancelRequested
+from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested, TermsSaid
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.standing import (
+    AskedCancel,
+    AskedReplace,
+    CancelOutcome,
+    ReplaceOutcome,
+    Standing,
+    Terms,
+)
+from risk.intent import Side
+
+_QTY, _PRICE = 38, 44
+BACK = frozenset({ReplaceOutcome.REJECTED.value})
+"""Outcomes after which the order is in the state that the broker reports."""
+
+
+def asked_for(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a request to cancel or replace, or after the end of one."""
+    return _cancelling(_replacing(standing, record), record)
+
+
+def _replacing(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a request to replace, or after its end."""
+    if record.kind is Kind.REPLACE_REQUESTED:
+        asked = ReplaceRequested.of(record)
+        one = AskedReplace(
+            seq=record.seq,
+            asked_us=record.recorded_at_us,
+            orig_name=asked.orig_cl_ord_id,
+            requested_by=asked.requested_by,
+            client_key=asked.client_key,
+            reason=asked.reason,
+            terms=_terms(cl_ord_id(record.leaf), asked.after),
+            reservation=asked.reservation,
+        )
+        return replace(standing, replaces=(*standing.replaces, one))
+    if record.kind is not Kind.REPLACE_ENDED:
+        return standing
+    ended = ReplaceEnded.of(record)
+    known = standing.replace_named(ended.cl_ord_id)
+    if known is None:
+        return standing
+    done = replace(known, outcome=ended.outcome, detail=ended.reason)
+    replaced = ended.outcome == ReplaceOutcome.REPLACED
+    moved = ended.outcome in BACK and standing.is_live and ended.order_state
+    return replace(
+        standing,
+        replaces=tuple(done if one is known else one for one in standing.replaces),
+        terms=_terms(known.replace_id if replaced else known.orig_name, ended.terms),
+        order_state=ended.order_state if moved else standing.order_state,
+    )
+
+
+def _cancelling(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a request to cancel, or after its end; the first end counts."""
+    if record.kind is Kind.CANCEL_REQUESTED:
+        asked = CancelRequested.of(record)
+        cancel = AskedCancel(
+            seq=record.seq,
+            asked_us=record.recorded_at_us,
+            cancel_id=cl_ord_id(record.leaf),
+            requested_by=asked.requested_by,
+            client_key=asked.client_key,
+            reason=asked.reason,
+        )
+        return replace(standing, cancels=(*standing.cancels, cancel))
+    if record.kind is not Kind.CANCEL_ENDED:
+        return standing
+    ended = CancelEnded.of(record)
+    cancels = tuple(
+        replace(one, outcome=ended.outcome, detail=ended.reason)
+        if one.cancel_id == ended.cl_ord_id and not one.outcome
+        else one
+        for one in standing.cancels
+    )
+    refused = ended.outcome == CancelOutcome.REJECTED and standing.is_live
+    state = ended.order_state if refused else standing.order_state
+    return replace(standing, cancels=cancels, order_state=state)
+
+
+def terms_of(standing: Standing) -> Terms:
+    """Return the terms that the broker has confirmed; of an announced order."""
+    if standing.terms is not None:
+        return standing.terms
+    if standing.sending is None or standing.verdict is None:
+        raise AssertionError("an order has terms once it was announced")
+    sent = dict(OrderSending.of(standing.sending).fields)
+    intent = VerdictGiven.of(standing.verdict).intent
+    return Terms(
+        name=standing.cl_ord_id,
+        qty_lots=intent.qty_lots,
+        limit_ticks=intent.limit_ticks,
+        quantity=sent.get(_QTY, ""),
+        price=sent.get(_PRICE, ""),
+    )
+
+
+def bounds_of(standing: Standing) -> tuple[int, int]:
+    """Return the most lots and the worst limit that a trade may have now.
+
+    While a replace is open, the order may trade under either terms.
+    """
+    now, asked = terms_of(standing), standing.open_replace
+    if asked is None or standing.verdict is None:
+        return now.qty_lots, now.limit_ticks
+    worst = max if VerdictGiven.of(standing.verdict).intent.side is Side.BUY else min
+    return asked.reservation.qty_lots, worst(now.limit_ticks, asked.terms.limit_ticks)
+
+
+def fields_of(standing: Standing, terms: Terms | None = None) -> Fields:
+    """Return the order's fields under its terms, by default those that the broker confirmed."""
+    if standing.sending is None:
+        return ()
+    sent = OrderSending.of(standing.sending).fields
+    if terms is None and standing.terms is None:
+        return sent
+    now = terms or terms_of(standing)
+    changed = {CL_ORD_ID: now.name, _QTY: now.quantity, _PRICE: now.price}
+    changed[MSG_TYPE] = NEW_ORDER if now.name == standing.cl_ord_id else CANCEL_REPLACE
+    return tuple((tag, changed.get(tag, text)) for tag, text in sent)
+
+
+def _terms(name: str, said: TermsSaid) -> Terms:
+    return Terms(
+        name=name,
+        qty_lots=said.qty_lots,
+        limit_ticks=said.limit_ticks,
+        quantity=said.quantity,
+        price=said.price,
+    )
