@@ -101,6 +101,11 @@ class Journal:
         """Inbox offset up to which reports are accounted for."""
         return self._offset
 
+    def accounted(self, inbox_offset: int) -> None:
+        """Remember that the reports up to this offset are accounted for; the next line says it."""
+        with self._lock:
+            self._offset = max(self._offset, inbox_offset)
+
     def knows(self, cl_ord_id: str) -> bool:
         """Return whether this order was ever handed over here, live or not."""
         with self._lock:

@@ -12,7 +12,8 @@ class LiveOrder:
     Attributes:
         cl_ord_id: its first ClOrdID, which stays its name here.
         fields: the NewOrderSingle as it was to be sent, or the replace that the broker confirmed.
-        inbox_offset: end of the inbox when it was handed over; its reports come after it.
+        inbox_offset: up to where the inbox was accounted for when it was handed over; its reports
+            come after it.
         asked: the replace that the broker has not answered yet; empty without one.
     """
 

@@ -148,7 +148,7 @@ class Sweeping:
 
     def _note(self, notes: list[CancelNote]) -> None:
         try:
-            self._parts.journal.cancelling(notes, self._parts.inbox.end)
+            self._parts.journal.cancelling(notes, self._parts.journal.inbox_offset)
         except OSError as error:
             self._parts.post({"ev": "fault", "where": "journal", "detail": repr(error)[:500]})
 

@@ -136,6 +136,7 @@ class SessionWorker:
         """Account for reports in the inbox that the journal lacks."""
         for entry in entries:
             self._account(entry)
+            self._parts.journal.accounted(entry.next_offset)
 
     def forget_strangers(self) -> None:
         """Drop orders that are not ours and that an earlier version took for live."""
@@ -143,7 +144,9 @@ class SessionWorker:
             return
         for order in self._parts.journal.live():
             if not has_our_form(order.cl_ord_id) and ORD_TYPE not in dict(order.fields):
-                self._parts.journal.closed(order.cl_ord_id, self._parts.inbox.end, "not ours")
+                self._parts.journal.closed(
+                    order.cl_ord_id, self._parts.journal.inbox_offset, "not ours"
+                )
 
     def _command(self, frame: Frame) -> None:
         match frame.get("op"):
@@ -208,8 +211,11 @@ class SessionWorker:
             parts.gate.spend(cl_ord_id)
             self._answer(frame, {"result": "refused", "reason": refusal.value})
             return
+        # Not the inbox's end: reports may be queued behind this command, and a restart reads on
+        # from the journal's offset.
+        offset = parts.journal.inbox_offset
         try:
-            self._accounts.leaving(fields, parts.inbox.end)
+            self._accounts.leaving(fields, offset)
         except OSError as error:
             parts.gate.spend(cl_ord_id)
             self._answer(frame, {"result": "refused", "reason": f"{Refusal.JOURNAL}: {error}"})
@@ -221,7 +227,7 @@ class SessionWorker:
             self._sweeping.order_left()
             self._accounts.left(fields, result.msg_seq_num)
         else:
-            self._accounts.stayed(fields, parts.inbox.end, result.value)
+            self._accounts.stayed(fields, offset, result.value)
         self._answer(frame, _outcome(result))
 
     def _refuse_before_journal(self, ticket: Ticket, fields: Fields) -> Refusal | None:
@@ -308,6 +314,7 @@ class SessionWorker:
 
     def _received(self, entry: Entry) -> None:
         self._account(entry)
+        self._parts.journal.accounted(entry.next_offset)
         self._parts.post({"ev": "inbox", "offset": entry.offset, "next_offset": entry.next_offset})
 
     def _account(self, entry: Entry) -> None:

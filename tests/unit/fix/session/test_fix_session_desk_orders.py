@@ -38,9 +38,18 @@ def test_an_order_is_in_the_journal_with_its_fields_before_it_leaves(tmp_path: P
         world.hand("A")
         assert there == [("A",)]
         (kept,) = world.journal.live()
-        assert kept == LiveOrder(cl_ord_id="A", fields=order("A"), inbox_offset=world.inbox.end), (
-            "reports about it stand behind"
-        )
+        assert kept == LiveOrder(cl_ord_id="A", fields=order("A"), inbox_offset=0)
+
+
+def test_a_report_that_waits_behind_an_order_is_read_again_after_a_crash(tmp_path: Path) -> None:
+    """The journal says up to where reports are accounted for, not up to where they arrived."""
+    with child_desk(tmp_path) as world:
+        waiting = world.inbox.append("8=FIX")
+        world.hand("A")
+        assert world.journal.inbox_offset == waiting.offset
+        world.desk.catch_up([waiting])
+        world.hand("B")
+        assert [one.inbox_offset for one in world.journal.live()] == [0, waiting.next_offset]
 
 
 def test_an_order_that_the_journal_refuses_does_not_leave_then_or_later(
