@@ -126,8 +126,8 @@ def test_a_kill_sweeps_a_replaced_order_under_its_newest_name(
     pause(0.2)  # the simulator reads its control every 20 ms
     assert replace(agent, name, "r-1", qty_lots=lots + 1).status_code == 200
     assert replace(agent, name, "r-2", qty_lots=lots - 1).status_code == 409, "one at a time"
-    play_answer(control(app), "replaces", "confirm")
     app.desk.kill_switch.press(actor="operator", reason="tested")
     wait_for(lambda: not order(operator, name)["live"], WITHIN_S, part="sweep")
     assert replace(agent, name, "r-3", qty_lots=1).status_code == 409
     assert state(operator, name) == "too_late"
+    play_answer(control(app), "replaces", "confirm")
