@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from audit.records.kinds import Kind
@@ -81,6 +82,22 @@ def cancels(scene: Scene) -> None:
     assert desk.comes(resting, lambda s: s.sealed).order_state == "CANCELED"
 
 
+def is_replaced(scene: Scene) -> None:
+    """Ask for two lots more, a cent lower; the broker then fills the order as replaced."""
+    desk = scene.desk
+    resting = desk.comes(desk.ask(), lambda s: s.order_state == "NEW")
+    path = f"/v1/orders/{resting.cl_ord_id}"
+    before = desk.get("agent", path)
+    wanted = before["qty_lots"] + 2
+    lower = str(Decimal(before["limit_price"]) - Decimal("0.01"))
+    wish = {"client_key": "replace-1", "reason": "the scene says so"}
+    desk.post("agent", f"{path}/replace", {**wish, "qty_lots": wanted, "limit_price": lower})
+    over = desk.comes(resting, lambda s: s.sealed)
+    assert (over.order_state, over.filled_lots) == ("FILLED", wanted)
+    (replaced,) = scene.broker.wire("G")
+    assert (replaced[41], replaced[38], replaced[44]) == (resting.cl_ord_id, str(wanted), lower)
+
+
 def is_rejected(scene: Scene) -> None:
     over = scene.desk.comes(scene.desk.ask(), lambda s: s.sealed)
     assert over.order_state == "REJECTED"
@@ -152,6 +169,7 @@ STEPS = (
     Step("a partial and a fill", ("fill",), fills_in_two_parts),
     Step("a partial that works on", ("half",), fills_one_part),
     Step("cancel", ("rest",), cancels),
+    Step("replace", ("amend",), is_replaced),
     Step("reject", ("reject",), is_rejected),
     Step("bust", ("bust",), is_busted),
     Step("correction", ("correct",), is_corrected),

@@ -63,6 +63,7 @@ def test_the_book_is_the_brokers_after_every_step(
             port=port,
             resets="by_broker",
             reconnect_s=1,
+            replace=True,
         )
         top = tmp_path / "empty"
         desk = stack.enter_context(served_desk(top, port, monkeypatch, text + end))
