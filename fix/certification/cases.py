@@ -12,12 +12,20 @@ from fix.certification.evidence import SentLines
 from fix.dialects.profile import Profile
 from fix.errors import CertifyError
 from fix.session.link import HandResult
-from fix.wire.messages import CL_ORD_ID, MSG_TYPE, ORIG_CL_ORD_ID, Fields, OrderWords, limit_order
+from fix.wire.messages import (
+    CL_ORD_ID,
+    MSG_TYPE,
+    ORIG_CL_ORD_ID,
+    Fields,
+    OrderWords,
+    cancel_replace,
+    limit_order,
+)
 
 WAIT_S: Final = 0.05
 ENDED: Final = frozenset("248C")
 """OrdStatus (39) of an order that is over."""
-_STATUS = 39
+_STATUS, _PRICE = 39, 44
 
 
 class WireMessage(NamedTuple):
@@ -149,6 +157,26 @@ class CertifyRun:
         self.orders[name] = fields
         self._left(self.session.hand(fields))
         return name
+
+    def replace(self, name: str, *, quantity: int) -> str:
+        """Record a replace of an order's quantity, then send it; return its ClOrdID.
+
+        Raises:
+            CertifyError: it did not leave.
+        """
+        order, at_us = self.orders[name], self.session.wall_us()
+        wish = {"message": "G", "about": name, "quantity": str(quantity)}
+        fields = cancel_replace(
+            order,
+            replace_id=self.lines.add(self.case, wish, at_us),
+            quantity=str(quantity),
+            price=dict(order)[_PRICE],
+            transact_time_us=at_us,
+        )
+        new = dict(fields)[CL_ORD_ID]
+        self.orders[new] = fields  # a crash here leaves two names, and both are cancelled
+        self._left(self.session.hand(fields))
+        return new
 
     def request(self, message: str, about: str, make: Callable[[str], Fields]) -> str:
         """Record a cancel or request about an order, then send it; return its id.

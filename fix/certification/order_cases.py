@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from fix.certification.cases import CertifyRun, FixCase, WireMessage
+from fix.certification.cases import CertifyRun, FixCase, WireMessage, is_about
 from fix.dialects.profile import CertifyTerms
 from fix.errors import CertifyError
 from fix.wire.messages import cancel, mass_cancel, mass_status_request, status_request
 
 NEW, PART, FILLED, GONE, REJECTED = "0", "1", "2", "4", "8"
 _TYPE, _CUM_QTY, _STATUS, _EXEC_TYPE, _TRANS_TYPE = 35, 14, 39, 150, 20
-_ORD_REJ_REASON = 103
+_ORDER_QTY, _ORD_REJ_REASON = 38, 103
 _RESPONSE, _RESPONSE_REFUSED = 531, "0"
 
 
@@ -164,8 +164,19 @@ def _cancel_on_disconnect(run: CertifyRun) -> str:
     return "39=4 after the line was cut"
 
 
-def _no_replace(_: CertifyRun) -> str:
-    return "certify does not send a replace (G) yet"
+def _replace(run: CertifyRun) -> str:
+    """Ask for one more; the order's new ClOrdID names it from here on."""
+    quantity = terms_of(run).rest_quantity + 1
+    new = run.replace(run.resting, quantity=quantity)
+    told = run.expect(
+        f"report (8) with 150=5 for {new}",
+        lambda one: is_about(one, new) and one.fields.get(_EXEC_TYPE) == "5",
+    )
+    if _number(told.fields.get(_ORDER_QTY, "")) != quantity:
+        raise CertifyError(problem=f"150=5 with 38={told.fields.get(_ORDER_QTY)}")
+    del run.orders[run.resting]
+    run.resting = new
+    return f"150=5, 38={quantity}"
 
 
 ORDER_CASES: Final = (
@@ -189,9 +200,9 @@ ORDER_CASES: Final = (
     ),
     FixCase(
         name="replace",
-        expected="a replace (G) is confirmed (150=5)",
-        lacks=_no_replace,
-        act=_no_replace,
+        expected="a replace (G) by a larger quantity is confirmed (150=5)",
+        lacks=_while_resting(_lacks(capability="replace")),
+        act=_replace,
     ),
     FixCase(
         name="cancel",

@@ -63,7 +63,7 @@ def test_every_case_that_the_simulator_can_play_passes(
         assert told["passed"]
         found = outcomes(told)
         lacking = {name for name, outcome in found.items() if outcome != "pass"}
-        assert lacking == {"reset", "replace"}
+        assert lacking == {"reset"}
         assert len(found) == len(told["cases"]) == 19
         arrived = broker.order_ids()
     lines = (tmp_path / "certify" / "sent.jsonl").read_bytes().splitlines()
@@ -130,11 +130,11 @@ def test_at_brokers_of_another_make(
     engine, fails = OUTSIDE[name]
     with outside_broker(tmp_path / "broker", engine, "rest", "fill", "half", "reject") as broker:
         shipped = do("profile", "example", name).stdout
-        text = edited(shipped, sender_comp_id="DESK", port=broker.port, heartbeat_s=1)
+        text = edited(shipped, sender_comp_id="DESK", port=broker.port, heartbeat_s=1, replace=True)
         (tmp_path / "broker.toml").write_text(text + TERMS)
         code = 1 if fails else 0
         do("certify", "--profile", "broker.toml", "--patience", "5", code=code)
     found = outcomes(report(tmp_path))
     assert {one for one, outcome in found.items() if outcome == "fail"} == fails
     lacking = {one for one, outcome in found.items() if outcome == "not applicable"}
-    assert lacking == {"reset", "replace", "mass status", "mass cancel", "cancel on disconnect"}
+    assert lacking == {"reset", "mass status", "mass cancel", "cancel on disconnect"}
