@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import datetime as dt
+import gc
 import ipaddress
 import queue
 import ssl
@@ -160,12 +161,16 @@ async def _hang_up(ends: Sequence[asyncio.StreamWriter]) -> None:
 
 
 async def _ended(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left and wait for it; a connection without a task sees its peer's end."""
-    rest = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
+    """Cancel what is left and wait for it, then break off what has no task: open handshakes."""
+    while rest := [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]:
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
     await asyncio.sleep(GOODBYE_S)
+    for one in gc.get_objects():
+        if issubclass(type(one), asyncio.Transport) and getattr(one, "_loop", None) is loop:
+            one.abort()
+    await asyncio.sleep(0)  # a transport that is broken off closes its socket at the next turn
     await loop.shutdown_asyncgens()
 
 
