@@ -3,6 +3,7 @@
 Not here: rules of the product.
 
     acceptor    the process: quickfix, capture, and one worker
+    cut         ends a connection below the engine
     strictness  what it checks in a message beyond the gateway's dictionary; pure
     control     command line, quotes, control file and capture file
     order       an order as the simulator keeps it

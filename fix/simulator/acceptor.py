@@ -43,6 +43,7 @@ from fix.simulator.control import (
     read_quotes,
     write_control,
 )
+from fix.simulator.cut import cut
 from fix.simulator.market import SimulatedMarket
 from fix.simulator.order import Manner, Reply
 from fix.simulator.strictness import strict
@@ -52,6 +53,8 @@ from fix.wire.messages import Fields, parse, timestamp, wire_text
 POLL_S = 0.02
 LOGGED_OUT_S = 2.0
 """How long no logon is taken after a logout by hand."""
+CUT_WITHIN_S = 1.0
+"""How long the engine has to notice that its connection is cut."""
 EXIT_FAULT = 70
 _MSG_TYPE, _RESET_FLAG = 35, 141
 _LOGON = "A"
@@ -239,7 +242,7 @@ class SimulatedBroker:
         session = quickfix.Session.lookupSession(self._id)
         match act.what:
             case "disconnect":
-                session.disconnect()
+                self._cut(session)
             case "logout":
                 session.logout()
                 self._back_s = time.monotonic() + LOGGED_OUT_S
@@ -253,10 +256,19 @@ class SimulatedBroker:
         """End the session; the numbers are reset at the next logon, with 141=Y if `flagged`."""
         session = quickfix.Session.lookupSession(self._id)
         self._application.begin_anew = flagged
-        if flagged:
-            session.disconnect()
-        else:
+        self._cut(session)
+        if not flagged:
+            until = time.monotonic() + CUT_WITHIN_S
+            while session.isLoggedOn() and time.monotonic() < until:
+                time.sleep(POLL_S)
             session.reset()
+
+    def _cut(self, session: quickfix.Session) -> None:
+        """End the connection; where prices have a session on the same port, only that of orders."""
+        if self._ticker is None:
+            cut(self._config.port)
+        else:
+            session.disconnect()
 
     def _stamp(self) -> int:
         quotes = self._config.quotes
@@ -268,7 +280,7 @@ class SimulatedBroker:
                 due = time.monotonic() + self._config.partial_delay_ms / 1000
                 heapq.heappush(self._later, (due, dict(answer.fields)[11]))
             elif answer.drop:
-                quickfix.Session.lookupSession(self._id).disconnect()
+                self._cut(quickfix.Session.lookupSession(self._id))
             elif self._muted:
                 self._market.hold(answer.fields)
             else:

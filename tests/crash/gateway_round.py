@@ -221,10 +221,12 @@ class Rounds:
             raise RuntimeError(f"the gateway died of itself: {gateway.said()}")
         return dict(found)
 
-    @staticmethod
-    def _await(condition: Callable[[], bool], what: str, within_s: float = BACK_WITHIN_S) -> None:
+    def _await(
+        self, condition: Callable[[], bool], what: str, within_s: float = BACK_WITHIN_S
+    ) -> None:
         until = time.monotonic() + within_s
         while not condition():
+            self._world.broker_up()
             if time.monotonic() > until:
                 raise TimeoutError(f"{what} did not come within {within_s:g} s")
             time.sleep(0.05)

@@ -42,7 +42,7 @@ class World:
         self.server = EmbeddedPostgres(self.state)
         self.dsn = ""
         self.gateway: Gateway | None = None
-        self.starts = 0
+        self.starts = self.broker_deaths = 0
         self._reader: LedgerReader | None = None
 
     def close(self) -> None:
@@ -84,6 +84,13 @@ class World:
             if not self.dsn:  # the first start made keys and database
                 self.dsn = self.server.start()
         return self.gateway
+
+    def broker_up(self) -> None:
+        """Start the broker again if its process died; its store and its orders are kept."""
+        process = self.broker.process
+        if process is not None and process.poll() is not None:
+            self.broker_deaths += 1
+            self.broker.start()
 
     def down(self) -> None:
         """SIGKILL the gateway, if there is one; its children end with it."""
