@@ -354,7 +354,11 @@ class Section:
         """Return the books of every account, each as folded at this moment."""
         folds = [self._advance(fold) for fold in self._folds.values()]
         basis = min(fold.basis_seq for fold in folds)
-        return FirmBooks(basis_seq=basis, books=tuple(fold.book for fold in folds))
+        return FirmBooks(
+            basis_seq=basis,
+            books=tuple(fold.book for fold in folds),
+            differences=self.differences.open(),
+        )
 
     def _advance(self, fold: BasisFold) -> BasisFold:
         """Fold the records committed since, and the kill epoch."""

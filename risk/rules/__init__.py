@@ -4,7 +4,7 @@ Not here: reading a policy.
 
     rule       what a rule is, and the comparison of a measurement with its limit
     catalogue  all rules in the order in which they run, and which of them a policy names
-    control    R00, R01, R31: valid inputs, kill and stops, a person's approval
+    control    R00, R01, R31, R51: valid inputs, kill and stops, a person's approval, equal books
     limits     R03 to R09: size, price and exposure limits
     exposure   worst-case exposure after an intent
     losses     R11 and R12: loss of a day, and drawdown from the peak

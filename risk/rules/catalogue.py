@@ -11,6 +11,7 @@ from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
 from risk.rules.control.admission import R00, R01
 from risk.rules.control.oversight import R31
+from risk.rules.control.reconciliation import R51
 from risk.rules.freshness import R24, R25
 from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
@@ -46,6 +47,7 @@ RULES: Final[tuple[Rule, ...]] = (
     R31,
     R33,
     R35,
+    R51,
 )
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)

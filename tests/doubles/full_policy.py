@@ -10,6 +10,7 @@ from risk.policy.policy import Policy, parse_policy, policy_from_document
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.state import RiskState
 from tests.doubles.risk_cases import HOUR_US, NOW_US, state_with
@@ -57,6 +58,7 @@ INPUTS = Inputs(
         ),
     ),
     firm=Firm(basis_seq=1, orders=()),
+    reconciliation=OpenDifferences(basis_seq=1, open_seqs=()),
     activity=Activity(
         as_of_us=NOW_US - HOUR_US,
         orders=(),

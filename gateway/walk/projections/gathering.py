@@ -9,22 +9,34 @@ from dataclasses import dataclass, field
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.differences import Difference
 from risk.state.activity import ActivityFold
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm, OwnOrder
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.state import SeenIntent, seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirmBooks:
-    """The books of all accounts, folded at least up to a record."""
+    """The books of all accounts and what differs of them, folded at least up to a record."""
 
     basis_seq: int
     books: tuple[Book, ...]
+    differences: tuple[Difference, ...]
+
+    def reconciliation(self, account: str) -> OpenDifferences:
+        """Return what is open of an account; a difference that names none counts for each."""
+        return OpenDifferences(
+            basis_seq=self.basis_seq,
+            open_seqs=tuple(
+                one.seq for one in self.differences if one.found.account in {account, ""}
+            ),
+        )
 
     def orders(self, symbol: str) -> tuple[OwnOrder, ...]:
         """Return what may still execute in an instrument, by account and decision."""
@@ -70,6 +82,7 @@ class Gathering:
             ),
             activity=past,
             firm=Firm(basis_seq=firm.basis_seq, orders=firm.orders(symbol)),
+            reconciliation=firm.reconciliation(book.account),
         )
 
 

@@ -6,6 +6,7 @@ Not here: what a number does (`risk/rules/`).
     account    what an account may hold and owe
     liquidity  what a market can take
     messages   pace
+    control    whether the books agree
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them
 """

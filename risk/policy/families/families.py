@@ -9,6 +9,7 @@ Rules:
 from collections.abc import Iterator
 
 from risk.policy.families.account import AccountLimits
+from risk.policy.families.control import ControlLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
 from risk.policy.families.messages import MessageLimits
@@ -23,6 +24,7 @@ class Families(PolicyModel):
     liquidity: LiquidityLimits
     messages: MessageLimits
     restricted: RestrictedNames
+    control: ControlLimits
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family with its name, in order."""

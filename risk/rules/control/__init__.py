@@ -5,4 +5,5 @@ Not here: limits.
     admission  R00 and R01: valid inputs, and the kill latch
     stops      R01: stops apart from the kill
     oversight  R31: a large order needs a person's approval
+    reconciliation  R51: no new order while the account's book differs from the broker's
 """

@@ -5,5 +5,6 @@ Not here: how the gateway gathers it.
     reference  the signed table of instruments
     firm       open orders of all accounts
     activity   what the account sent and what was executed
+    reconciliation  open differences between the account's book and the broker's
     inputs     every source, each absent or with the time at which it was true
 """

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
+from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Reference
 
 
@@ -19,3 +20,4 @@ class Inputs:
     reference: Reference | None = None
     firm: Firm | None = None
     activity: Activity | None = None
+    reconciliation: OpenDifferences | None = None

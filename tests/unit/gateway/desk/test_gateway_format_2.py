@@ -8,10 +8,11 @@ import pytest
 from audit.store.reader import LedgerReader
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
+from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from risk.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from tests.doubles.full_policy import full_policy
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 
 ALL = full_policy()
 
@@ -43,3 +44,24 @@ def test_a_share_above_the_policys_is_held(tmp_path: Path, monkeypatch: pytest.M
         "VOLUME_SHARE_ABOVE_MAXIMUM"
     }
     replay(cast("LedgerReader", desk.log), TABLE, response.decision_id)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_difference_elsewhere_stops_its_account_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, others: bool
+) -> None:
+    desk = desk_under(tmp_path, ALL, monkeypatch)
+    apart = Found(
+        cause=DifferenceCause.ACCOUNT_LOTS,
+        account="another" if others else AGENT_ACCOUNT,
+        instrument="NDXN",
+        cl_ord_id="",
+        book_lots=0,
+        broker_lots=1,
+    )
+    desk.log.append(book_difference(apart, session="EMSSIM", source="report", number=1))
+    again = desk.ask(lots=49)
+    stopped = {one.reason for one in again.rules if one.action == "HALT"}
+    assert stopped == (set() if others else {"ACCOUNT_DIFFERS"})
+    assert (again.result == "rejected") != others
+    replay(cast("LedgerReader", desk.log), TABLE, again.decision_id)
