@@ -114,7 +114,7 @@ def as_a_replace(desk: Desk, fields: Fields) -> HandResult:
         (too_late, "SEND_BEFORE_PASSED"),
         (as_a_cancel, "NOT_ALLOWED"),
         (under_another_name, "MALFORMED"),
-        (as_a_replace, "NOT_HANDED"),
+        (as_a_replace, "NOT_ALLOWED"),
     ],
 )
 def test_an_order_is_refused_and_questions_still_pass(
