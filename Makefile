@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness crash fight kill-throws crash-gateways fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation crash fight kill-throws crash-gateways fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,12 @@ bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
 
 bench-fix: setup ## measure the way to the broker: decision to wire, kill of 500 orders, feed (QUICK=1: shows that it works)
 	@$(BIN)/python -m scripts.bench_fix $(if $(QUICK),--quick)
+
+bench-allocation: setup ## measure how often the test of allocation finds cherry-picking (QUICK=1: five windows)
+	@$(BIN)/python -m scripts.bench_allocation $(if $(QUICK),--quick)
+
+bench-conduct: setup ## measure how well the patterns of conduct are found, and honest alarms (QUICK=1: three hours)
+	@$(BIN)/python -m scripts.bench_conduct $(if $(QUICK),--quick)
 
 bench-fairness: setup ## measure how often the fairness test finds a planted bias, and a false one (QUICK=1: five windows)
 	@$(BIN)/python -m scripts.bench_fairness $(if $(QUICK),--quick)

@@ -247,6 +247,18 @@ class StopRefusedError(RequestError):
     code: ClassVar[str] = "stop_refused"
 
 
+class PolicyRefusedError(RequestError):
+    """A policy may not follow the one in force; the message says why."""
+
+    code: ClassVar[str] = "policy_refused"
+
+
+class AllocationRefusedError(RequestError):
+    """A split is not the sealed one, or there is nothing to split yet; the message says which."""
+
+    code: ClassVar[str] = "allocation_refused"
+
+
 class ModeRefusedError(RequestError):
     """A mode may not begin; the message says everything that is missing."""
 

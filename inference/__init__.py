@@ -3,6 +3,7 @@
 Not here: rules and orders.
 
     snapshot      the forecast's input: bars and news of one instrument as of one time
+    scale/        the causal volatility of a series: GARCH and GJR, fitted and run on
     codec/        snapshot to tokens and back
     speculation/  what was drafted, accepted, drawn and kept
     engine/       the Engine port, the engine's process, the only door to vLLM, drafters

@@ -1,6 +1,7 @@
 """The package's errors; the walk turns each into a record.
 
 InferenceError
+|- ScaleError
 |- SnapshotError
 |- CodecError
 |- ForecastError
@@ -32,6 +33,12 @@ class InferenceError(Exception):
     @override
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}"
+
+
+class ScaleError(InferenceError):
+    """Parameters that are no variance law, or too few returns for a scale."""
+
+    code: ClassVar[str] = "scale_refused"
 
 
 class SnapshotError(InferenceError):

@@ -6,6 +6,7 @@ Rules:
     - Prices are positive integers in ticks, so that every log return exists.
     - Bars ascend strictly by close time.
     - No bar and no news item lies after `as_of_us`: the constructor refuses it.
+    - A fitted scale, which codec 2 needs, used no bar after the snapshot's last.
     - Times are microseconds UTC since the epoch.
 """
 
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from inference.errors import SnapshotError
+from inference.errors import ScaleError, SnapshotError
+from inference.scale.fitted import ScaleFit, fit_document, fit_from_document
 
 MAX_TICKS = 2**53 - 1
 """Largest price in ticks that survives JSON readers with float numbers."""
@@ -123,6 +125,7 @@ class Snapshot:
     as_of_us: int
     bars: tuple[Bar, ...]
     news: tuple[NewsItem, ...] = ()
+    scale: ScaleFit | None = None
 
     def __post_init__(self) -> None:
         """Raise `SnapshotError` without bars, out of order, or for anything after `as_of_us`."""
@@ -143,10 +146,15 @@ class Snapshot:
                     f"expected news up to {self.as_of_us}, was {item.event_id!r} at "
                     f"{item.published_us}"
                 )
+        if self.scale is not None and self.scale.fitted_us > previous:
+            raise SnapshotError(
+                f"expected a scale fitted up to {previous}, was {self.scale.fitted_us}"
+            )
 
 
 def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the snapshot as JSON values without floats."""
+    """Return the snapshot as JSON values without floats; `scale` only where there is one."""
+    scale = {} if snapshot.scale is None else {"scale": fit_document(snapshot.scale)}
     return {
         "instrument": snapshot.instrument,
         "asset_class": snapshot.asset_class.value,
@@ -169,6 +177,7 @@ def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
             }
             for n in snapshot.news
         ],
+        **scale,
     }
 
 
@@ -186,8 +195,9 @@ def snapshot_from_document(document: dict[str, Any]) -> Snapshot:
             as_of_us=whole(document["as_of_us"]),
             bars=tuple(_bar(row) for row in document["bars"]),
             news=tuple(_news(row) for row in document["news"]),
+            scale=fit_from_document(document["scale"]) if "scale" in document else None,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ScaleError) as error:
         raise SnapshotError(f"expected a snapshot document, was {error!r}") from error
 
 

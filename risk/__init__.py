@@ -10,7 +10,7 @@ Not here: I/O of any kind.
     documents  dataclasses to documents and back
     sizing     from forecast to intent
     rules/     one file for each family of rules
-    fairness/  statistics of many verdicts by group
+    windows/   statistics of many verdicts and orders
     evaluate   all rules over one intent
     approved   the only order that may be sent
     errors     errors of parsers, folds and approvals

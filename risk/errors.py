@@ -4,6 +4,8 @@
     ├── DocumentError      a document does not parse
     ├── PolicyError        a policy or bundle may not be activated
     ├── BookError          an event's numbers cannot be booked
+    ├── AllocationError    shares that split no order
+    ├── PathsError         sampled paths are missing or do not fit together
     └── ApprovalError      an order may not be sent
 
 `evaluate` raises none: a refusal of an intent is a `Verdict`.
@@ -38,6 +40,18 @@ class BookError(RiskError):
     """An event's quantities, prices or units cannot be booked."""
 
     code: ClassVar[str] = "risk_book"
+
+
+class AllocationError(RiskError):
+    """Shares of an order do not sum to one, or one is not positive."""
+
+    code: ClassVar[str] = "risk_allocation"
+
+
+class PathsError(RiskError):
+    """Sampled paths are missing, or do not fit together."""
+
+    code: ClassVar[str] = "risk_paths"
 
 
 class ApprovalError(RiskError):

@@ -6,6 +6,9 @@ Rules:
 - The overlay's exposure is target volatility / forecast volatility, long or flat, capped. No
   prediction of direction enters.
 - There is no order inside the no-trade band, and none larger than the policy's step.
+- Under a policy of format 2 the overlay also stays inside two budgets on the sampled paths of the
+  whole book: expected shortfall, and the chance that a loss limit trips. A position that breaks a
+  budget is reduced even inside the band. Without those paths there is no order.
 - An agent's target exposure is not capped here; the rules judge it.
 - Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
 """
@@ -16,10 +19,15 @@ from math import isqrt
 from typing import Final
 
 from inference.forecast.forecast import Forecast
+from risk.canonical import JSON
+from risk.documents import document_of
+from risk.errors import PathsError
 from risk.intent import Intent, Side, TimeInForce
-from risk.policy.policy import SizingPolicy
+from risk.policy.policy import Policy, SizingPolicy
 from risk.state.book import Book
 from risk.state.instrument import Instrument
+from risk.state.paths.budgets import Budgets, exceeded, inside, losses_under
+from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote
 
 BP: Final = 10_000
@@ -43,6 +51,7 @@ class SizingReason(StrEnum):
     NO_EQUITY = "NO_EQUITY"
     NO_VOLATILITY = "NO_VOLATILITY"
     NO_PRICE = "NO_PRICE"
+    NO_JOINT_PATHS = "NO_JOINT_PATHS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,7 @@ class Sizing:
         wanted_lots: From the current to the target position.
         delta_qty: Quantity of this order; 0 for no order.
         limit_ticks: Limit price of the order; 0 for no order.
+        budgets: None under a policy of format 1, and for a given exposure.
     """
 
     instrument: str
@@ -71,6 +81,7 @@ class Sizing:
     delta_qty: int
     limit_ticks: int
     reason: SizingReason
+    budgets: Budgets | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +92,15 @@ class _Target:
     target_bp: int
     band_bp: int
     step_minor: int | None
+    budgets: Budgets | None = None
+
+
+def sizing_document(sizing: Sizing) -> dict[str, JSON]:
+    """Return a sizing as a document; budgets are left out where there are none."""
+    document = document_of(sizing)
+    if sizing.budgets is None:
+        del document["budgets"]
+    return document
 
 
 def size(
@@ -92,10 +112,53 @@ def size(
     equity_minor: int,
 ) -> Sizing:
     """Return the sizing by volatility target."""
+    target = _by_volatility(policy, forecast)
+    if target.vol_year_1e8 == 0:
+        return _none(target, book, instrument, equity_minor, SizingReason.NO_VOLATILITY)
+    return _step(policy, target, book, instrument, quote, equity_minor)
+
+
+def size_within(
+    policy: Policy,
+    forecast: Forecast,
+    book: Book,
+    instrument: Instrument,
+    quote: Quote,
+    paths: BookPaths | None,
+) -> Sizing:
+    """Return the sizing by volatility target, inside the policy's budgets if it has any."""
+    sizing, equity = policy.sizing, book.equity_minor
+    if policy.families is None:
+        return size(sizing, forecast, book, instrument, quote, equity)
+    target = _by_volatility(sizing, forecast)
+    if target.vol_year_1e8 == 0:
+        return _none(target, book, instrument, equity, SizingReason.NO_VOLATILITY)
+    if min(quote.bid_ticks, quote.ask_ticks) <= 0 or equity <= 0:
+        return _step(sizing, target, book, instrument, quote, equity)
+    limits = policy.families.horizon
+    twice_lot = (quote.bid_ticks + quote.ask_ticks) * instrument.unit_minor
+    try:
+        losses = losses_under(policy, policy.families, paths, book, instrument.symbol, twice_lot)
+        left_bp, budgets = inside(
+            limits,
+            losses,
+            target.target_bp,
+            capped=target.uncapped_bp > target.target_bp,
+            lots_of=lambda bp: _aimed(bp, equity, twice_lot),
+        )
+    except PathsError:
+        return _none(target, book, instrument, equity, SizingReason.NO_JOINT_PATHS)
+    broken = exceeded(limits, losses.at(_current(book, instrument.symbol)))
+    band = target.band_bp if broken is None else 0
+    target = replace(target, target_bp=left_bp, band_bp=band, budgets=budgets)
+    return _step(sizing, target, book, instrument, quote, equity)
+
+
+def _by_volatility(policy: SizingPolicy, forecast: Forecast) -> _Target:
     vol_year = isqrt(max(0, forecast.step_vol_1e8) ** 2 * policy.steps_per_year.value)
     aimed_1e8 = policy.target_vol.value * ONE_1E8 // BP
     uncapped = aimed_1e8 * policy.risk_share.value // vol_year if vol_year else 0
-    target = _Target(
+    return _Target(
         basis=SizingBasis.VOLATILITY,
         vol_year_1e8=vol_year,
         uncapped_bp=uncapped,
@@ -103,9 +166,6 @@ def size(
         band_bp=policy.no_trade_band.value,
         step_minor=policy.order_notional_max.value,
     )
-    if vol_year == 0:
-        return _none(target, book, instrument, equity_minor, SizingReason.NO_VOLATILITY)
-    return _step(policy, target, book, instrument, quote, equity_minor)
 
 
 def size_exposure(
@@ -172,7 +232,7 @@ def _step(
     twice_lot = (quote.bid_ticks + quote.ask_ticks) * instrument.unit_minor
     current = _current(book, instrument.symbol)
     current_bp = _toward_zero(current * twice_lot * BP, 2 * equity_minor)
-    aimed = _toward_zero(2 * target.target_bp * equity_minor, BP * twice_lot)
+    aimed = _aimed(target.target_bp, equity_minor, twice_lot)
     wanted = aimed - current
     exits = target.target_bp == 0 and current != 0
     inside = abs(target.target_bp - current_bp) < target.band_bp and not exits
@@ -216,7 +276,13 @@ def _none(
         delta_qty=0,
         limit_ticks=0,
         reason=reason,
+        budgets=target.budgets,
     )
+
+
+def _aimed(target_bp: int, equity_minor: int, twice_lot_minor: int) -> int:
+    """Return the lots of an exposure, toward zero."""
+    return _toward_zero(2 * target_bp * equity_minor, BP * twice_lot_minor)
 
 
 def _current(book: Book, symbol: str) -> int:

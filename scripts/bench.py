@@ -24,6 +24,7 @@ from inference.engine.self_test import golden_prompt
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.speculation.totals import totals
+from scripts import bench_twins
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "inference" / "models" / "pair_v1"
@@ -122,6 +123,7 @@ def serve(name: str) -> None:
             spec_k=SPEC_K,
             allowed_range=bins,
             deadline_s=60.0,
+            draft_first=True,
         )
         started = perf_counter()
         samples = engine.sample(request)
@@ -154,7 +156,9 @@ def measure(repetitions: int) -> tuple[Times, dict[str, dict[str, Any]]]:
     return times, said
 
 
-def report(times: Times, said: dict[str, dict[str, Any]], repetitions: int) -> str:
+def report(
+    times: Times, said: dict[str, dict[str, Any]], repetitions: int, twins: list[str]
+) -> str:
     """Return the page."""
     lines = [
         "# Speculation, measured",
@@ -184,7 +188,7 @@ def report(times: Times, said: dict[str, dict[str, Any]], repetitions: int) -> s
         f"Time with capture over time without, table: {capture}.",
         "",
         f"Mean accepted of {SPEC_K} (self-test, golden prompt): {accepted}.",
-        "",
+        *twins,
         f"Model {model}, {_processor()}, {os.cpu_count()} cores; {versions}.",
         "",
     ]
@@ -220,7 +224,9 @@ def main() -> None:
         serve(given.worker)
         return
     times, said = measure(given.repetitions)
-    page = report(times, said, given.repetitions)
+    with tempfile.TemporaryDirectory() as folder:
+        twins = bench_twins.measure(PAIR, SPEC_K, max(3, given.repetitions // 3), Path(folder))
+    page = report(times, said, given.repetitions, bench_twins.lines(twins))
     REPORT.write_text(page)
     print(page)
 

@@ -10,11 +10,11 @@ import argparse
 import random
 import sys
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
-from risk.fairness.cases import Fairness, FairnessCase
-from risk.fairness.exposure import P_MAX, permutation
+from audit.tlog.merkle import leaf_hash, root_of
+from risk.windows.fairness.cases import Fairness, FairnessCase
+from risk.windows.fairness.exposure import P_MAX, permutation
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "measured" / "fairness.md"
 SEEDS, CASES, DEALS, STRATA = 100, 2_000, 199, 8
@@ -63,16 +63,22 @@ def biased(cases: list[FairnessCase]) -> list[FairnessCase]:
     ]
 
 
+def root_of_cases(cases: list[FairnessCase]) -> bytes:
+    """Return the RFC 6962 root of a log whose entries are the cases, one each."""
+    return root_of([leaf_hash(f"{c.decision_id} {c}".encode()) for c in cases])
+
+
 def measure(seeds: int, count: int, deals: int) -> Power:
-    """Test every window with and without the bias; the window's number stands for its root."""
+    """Test every window with and without the bias, each seeded from the root of its own log."""
     found = named = false = 0
     for seed in range(seeds):
-        honest, root = window(seed, count), sha256(b"window %d" % seed).digest()
-        planted = permutation(biased(honest), root, deals=deals)
+        honest = window(seed, count)
+        bent = biased(honest)
+        planted = permutation(bent, root_of_cases(bent), deals=deals)
         if planted.finding is Fairness.FLAGGED:
             found += 1
             named += planted.group == BIASED
-        false += permutation(honest, root, deals=deals).finding is Fairness.FLAGGED
+        false += permutation(honest, root_of_cases(honest), deals=deals).finding is Fairness.FLAGGED
         print(f"\r{seed + 1} of {seeds} windows", end="", file=sys.stderr)
     print(file=sys.stderr)
     return Power(windows=seeds, found=found, named=named, false=false)
@@ -94,8 +100,8 @@ def text_of(power: Power) -> str:
         f"at least {MIN_POWER} |\n"
         f"| the same {power.windows} without it | {power.false} | at most {MAX_FALSE} |\n\n"
         "What this does not show: how the test does with groups of very unequal size, with "
-        "exposures that are not normal, or\nwith cases that depend on each other. The seeds here "
-        "are the windows' numbers, hashed.\n"
+        "exposures that are not normal, or\nwith cases that depend on each other. The seed of "
+        "each test is the root of a log that holds the\nwindow's cases.\n"
     )
 
 

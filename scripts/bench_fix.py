@@ -54,6 +54,8 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "measured" / "fix-bench.md"
 SIGNER = FileSigner("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 LATE_US = 3_600_000_000
+APART_S = 0.12
+"""Between two orders: the policy's message rate (R13) lets ten a second pass."""
 BATCH = 100
 
 FULL = Scale(pairs=1_000, presses=100, paced=5, feed_s=10.0)
@@ -129,6 +131,7 @@ class Bench:
         return time.perf_counter() - began
 
     def _ours(self, sink: Sink) -> float:
+        time.sleep(APART_S)
         name = self._desk.approved().decision_id
         _await(
             lambda: self._desk.standing(name).stage is Stage.APPROVED, "the approval is not folded"

@@ -23,7 +23,9 @@ from audit.records.kinds import KINDS, KindSpec
 from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACTS
 from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
+from gateway.evidence.answers.questions import supervisor_page
 from gateway.installation.keys.roles import Role
+from gateway.installation.policies.rule_list import rule_lines
 from gateway.installation.settings import PREFIX, Settings, SimulatorSettings
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.route_table import AccessRow, access_rows
@@ -39,12 +41,15 @@ from risk.rules.rule import Rule
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
+RULES_PAGE = ROOT / "docs" / "rules.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
 METRICS_PAGE = ROOT / "docs" / "metrics.md"
+SUPERVISOR = ROOT / "docs" / "supervisor.md"
 SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
 WIDTH = 118
+DESK = ROOT / "risk" / "policy" / "policies" / "desk.json"
 POLICY = ROOT / "risk" / "policy" / "policies" / "playback.json"
 
 
@@ -207,6 +212,35 @@ def stated(node: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON va
                 yield from stated(inner, f"{path}.{name}")
 
 
+def rules_page() -> str:
+    """Return the page of every rule: definition, checks, and the numbers of the desk's policy."""
+    desk = json.loads(DESK.read_text())
+    disarmed = {
+        one["rule"]: one["reason"] for one in desk["classes"][0]["arming"] if not one["armed"]
+    }
+    lines = [
+        "# The rules",
+        "",
+        *prose(
+            "Written by `make docs` from `risk/rules/` and the desk's policy of format 2; do not"
+            " edit. `countersign rules` prints the same. Every rule runs on every intent, in this"
+            " order; the verdict is the strictest action of all. All values are integers. A check"
+            " passes at its limit and breaks by one unit above it (below it for a minimum). An"
+            " armed rule refuses if an input is missing, no integer or out of range. A result has"
+            " its margin: how far inside or outside the limit the value is."
+        ),
+        "",
+    ]
+    lines += rule_lines(RULES, disarmed)
+    head = [
+        "## Defaults of the families",
+        "",
+        "| number | value | owner | why |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *head, *stated(desk["families"], "families"), ""])
+
+
 def policy_page() -> str:
     """Return the page of rules and of the playback policy's numbers."""
     head = [
@@ -214,8 +248,8 @@ def policy_page() -> str:
         "",
         *prose(
             "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do"
-            " not edit. Every rule runs on every intent, in this order. The verdict is the"
-            " strictest action of all rules."
+            " not edit. Every rule of the policy's format runs on every intent, in this order. The"
+            " verdict is the strictest action of all. Definitions: [rules.md](rules.md)."
         ),
         "",
         "| rule | version | title | measures (unit, scope) |",
@@ -323,8 +357,10 @@ def wanted() -> dict[Path, str]:
         SETTINGS: settings_page(),
         RECORDS: records_page(),
         ACCESS: access_page(),
+        RULES_PAGE: rules_page(),
         POLICY_PAGE: policy_page(),
         METRICS_PAGE: metrics_page(),
+        SUPERVISOR: supervisor_page(),
         SIMULATOR: simulator_page(),
     }
 

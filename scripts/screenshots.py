@@ -52,6 +52,7 @@ PAGES = (
     "/orders?state=all",
     "/session",
     "/feeds",
+    "/flow",
     "/statement",
     "/positions?account=agent",
     "/ledger",

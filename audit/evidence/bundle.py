@@ -8,7 +8,7 @@ Two builds of a decision have equal bytes unless a cosignature came between them
 """
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from audit.errors import LedgerError
@@ -47,6 +47,8 @@ def build_bundle(
 ) -> bytes:
     """Return the bundle of a decision under the first checkpoint that covers all of it.
 
+    It has the disavowals of the decision's own records, too.
+
     A later checkpoint in it meets the policy; without a policy any cosignature counts.
 
     Raises:
@@ -57,12 +59,19 @@ def build_bundle(
     own = list(reader.records(stream=stream))
     if not own:
         raise LedgerError(f"no decision {decision_id}")
-    checkpoint = covering(reader, own[-1].seq)
+    disavowals = [
+        record
+        for record in reader.records(kinds=(Kind.RECORD_DISAVOWED,))
+        if record.body["of_stream"] == stream
+    ]
+    checkpoint = covering(reader, max(record.seq for record in (*own, *disavowals)))
     own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # with those since added
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
-    context += seeds_of(reader, own, checkpoint.size)
+    opened = list(opened_sheets(reader, own))
+    context += [*opened, *seeds_of(reader, own, checkpoint.size, opened)]
+    context += disavowals
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
     blobs: dict[str, bytes] = {}
@@ -90,14 +99,27 @@ def build_bundle(
     return bundle.to_zip()
 
 
-def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator[Record]:
+def opened_sheets(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the reads that approvals name: that each approver opened what he agreed to."""
+    for record in own:
+        shown = record.body.get("shown")
+        if record.kind is Kind.APPROVAL_GIVEN and isinstance(shown, Mapping):
+            read = reader.record(int(str(shown["read_seq"])))
+            if read is not None and read.kind is Kind.READ_RECORDED:
+                yield read
+
+
+def seeds_of(
+    reader: LedgerReader, own: Sequence[Record], size: int, given: Sequence[Record] = ()
+) -> Iterator[Record]:
     """Yield the records that show from which checkpoints the seeds came (decision 037).
 
     For each seed: the map that ends its root's tree, and the control stream from there to the first
     record after the decision's opening one. If a record between them reveals something about
     others, only the map is shown, and the verifier says that it cannot check the seed. `own` are
-    the decision's records, `size` is that of the bundle's tree.
+    the decision's records, `size` is that of the bundle's tree; `given` are in the bundle anyway.
     """
+    harmless = frozenset(record.seq for record in given)
     opened = own[0].seq
     for record in own:
         if record.kind is Kind.APPROVAL_GIVEN:
@@ -105,14 +127,16 @@ def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator
         elif record.kind is Kind.FORECAST_REQUESTED and "seed_rule" in record.body:
             last = reader.record(int(str(record.body["seed_size"])) - 1)
             if last is not None and last.kind is Kind.STREAM_HEADS:
-                yield from _line(reader, last, opened, size)
+                yield from _line(reader, last, opened, size, harmless)
 
 
-def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterator[Record]:
+def _line(
+    reader: LedgerReader, last: Record, opened: int, size: int, harmless: frozenset[int]
+) -> Iterator[Record]:
     """Yield a whole map, and the records of its stream up to the first after `opened`."""
     found = list(whole_map(reader, last))
     for record in reader.records(stream=last.stream, after_seq=last.seq, before_seq=size):
-        if record.kind not in _HARMLESS:
+        if record.kind not in _HARMLESS and record.seq not in harmless:
             found = list(whole_map(reader, last))
             break
         found += whole_map(reader, record) if record.kind is Kind.STREAM_HEADS else (record,)

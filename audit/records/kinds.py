@@ -87,7 +87,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "
         "n_tokens spec_k drafter deadline_ms prompt? allowed_range? sigma? model_digest? horizon? "
-        "bar_us? seed_rule?",
+        "bar_us? seed_rule? news_twin? drafts_first?",
         "request:<attempt>",
     ),
     _spec(
@@ -100,7 +100,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.FORECAST_MADE,
         _D,
-        "forecast elapsed_us? attempt? kept? dropped? digest? capture_digest?",
+        "forecast elapsed_us? attempt? kept? dropped? digest? capture_digest? paths_blob?",
         "forecast:<attempt>",
     ),
     _spec(
@@ -112,8 +112,15 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.PLACEBO_MADE,
         _D,
-        "forecast elapsed_us? attempt? capture_blob? digest? reason?",
+        "forecast elapsed_us? attempt? capture_blob? digest? reason? paths_blob?",
         "placebo:<attempt>",
+    ),
+    _spec(
+        Kind.NEWS_TWIN_MADE,
+        _D,
+        "attempt prompt_digest forecast? capture_blob? capture_bytes? rounds? drafted? accepted? "
+        "positions? plain_fallback? mean_accepted? elapsed_us? drafter? table_digest? missing?",
+        "news_twin:<attempt>",
     ),
     _spec(
         Kind.QUOTE_TAKEN,
@@ -125,7 +132,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.INTENT_PROPOSED,
         _D,
-        RUN + "intent sizing? reason? intent_digest? attempt? book_digest? quote?",
+        RUN + "intent sizing? reason? intent_digest? attempt? book_digest? quote? paths? words?",
         "proposed | renewed:<attempt>",
     ),
     _spec(
@@ -133,7 +140,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         RUN + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? "
         "book_digest? target_exposure_bp? result? fill? market_now_us? quote? state? "
-        "policy_status? judged_book_digest? inputs?",
+        "policy_status? judged_book_digest? inputs? paths?",
         "placebo_judged",
     ),
     _spec(
@@ -163,7 +170,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.APPROVAL_GIVEN,
         _D,
         "account decision_id approver verdict_seq? intent_digest? reason? band? expires_us? "
-        "author? policy_digest? send_before_us? kill_epoch? role? verdict_digest?",
+        "author? policy_digest? send_before_us? kill_epoch? role? verdict_digest? shown?",
         "approval:<verdict seq>",
         section=True,
     ),
@@ -221,7 +228,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "account cl_ord_id report session? inbox_offset? raw_digest? fill? state? order_state? "
         "ord_status? terminal? last_lots? instrument? anomaly? trade_date? exec_id? undoes_seq? "
-        "reopens? resolved_lots?",
+        "reopens? resolved_lots? restated?",
         "report:<session>:<trade date>:<exec_id>",
         section=True,
     ),

@@ -1,4 +1,4 @@
-"""The kinds about the kill, the stops apart from it, modes, and registered digests."""
+"""The kinds about kill and stops, modes, digests, tests of fairness, splits, cases."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from audit.records.kind_names import Kind, StreamClass
 from audit.records.kind_spec import KindSpec
 from audit.records.kind_spec import spec as _spec
 
-_C = StreamClass.CONTROL
+_C, _CASE = StreamClass.CONTROL, StreamClass.CASE
 
 STOP_KINDS: Final[tuple[KindSpec, ...]] = (
     _spec(
@@ -72,7 +72,7 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
     _spec(
         Kind.MODE_ENTERED,
         _C,
-        "account mode before sender target reason? log_id? signatures?",
+        "account mode before sender target reason? log_id? signatures? limits?",
         "mode:<run_id>",
     ),
     _spec(
@@ -81,4 +81,24 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "digests actor_name reason",
         "registered:<digest of the digests>:<n>",
     ),
+    _spec(
+        Kind.FAIRNESS_TESTED,
+        _C,
+        "first_day last_day size root cases deals criteria criteria_digest results actor_name",
+        "fairness:<digest of the payload>",
+    ),
+    _spec(
+        Kind.ORDER_ALLOCATED,
+        _C,
+        "account decision_id sealed_seq lots parts allocated_by",
+        "allocated:<decision_id>",
+    ),
+    _spec(
+        Kind.CASE_OPENED,
+        _CASE,
+        "case_id indicator who instrument at_us evidence agents accounts",
+        "opened",
+    ),
+    _spec(Kind.CASE_NOTED, _CASE, "case_id text actor_name", "note:<client key>"),
+    _spec(Kind.CASE_MOVED, _CASE, "case_id case_state reason actor_name", "moved:<n>"),
 )

@@ -11,8 +11,8 @@
 //
 // In a program: `verifyBytes(bytes, await readTrust({ keys, policy }), options)` returns a Report.
 //
-// Reading order: Report, bytes, the tree, who may sign (keys, notes, policy, Trust), records, then one
-// section for each type of FILE, then the command line.
+// Reading order: Report, bytes, the tree, who may sign (keys, notes, policy, Trust), records, the broker's
+// fills and the officers' word, then one section for each type of FILE, then the command line.
 //
 // Formats: RFC 6962 section 2.1; RFC 8785; https://c2sp.org/signed-note, tlog-checkpoint,
 // tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles, tlog-witness.
@@ -817,7 +817,8 @@ export const KINDS = new Set(`
   feed_condition agent_scoped receipt_key alarm_lost approval_resumed
   cancel_requested cancel_ended replace_requested replace_sent replace_ended
   kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-  digests_registered foreign_reported flatten_asked
+  digests_registered foreign_reported flatten_asked fairness_tested
+  order_allocated news_twin_made case_opened case_noted case_moved
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -1097,6 +1098,7 @@ async function judgeProof(report, bytes, trust, options) {
   const disclosed = await Disclosed.read(options.disclosures);
   const own = extra.headers ? ["header", "payload"] : Object.keys(extra);
   refuse(report, options, "a proof that holds its own", ...own);
+  refuse(report, options, "a proof", ...BROKER);
   await judgeProofHead(report, signed, extra, trust, options);
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
@@ -1231,10 +1233,639 @@ async function judgeLink(report, bytes, trust, options) {
 
 /** Judge a checkpoint alone: signers, cosigners, kept checkpoints. */
 async function judgeNote(report, bytes, trust, options, sort = "a checkpoint") {
-  refuse(report, options, sort, "disclosure", "header", "payload");
+  refuse(report, options, sort, "disclosure", "header", "payload", ...BROKER);
   const checkpoint = readCheckpoint(bytes);
   await judgeHead(report, trust, checkpoint, options);
   report.say(`checkpoint of ${checkpoint.origin} at ${checkpoint.size}`);
+}
+
+// ---- the broker's own file of fills -----------------------------------------------------------------
+// CSV with a header, or a FIX log with ExecutionReports (35=8). Amounts are BigInts of 10^-18.
+
+const SCALE = 18;
+const AMOUNT = /^(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?$/;
+const CELL_MAX = 131072;
+const COLUMNS = new Map(Object.entries({ // our name: the FIX name that a header may have instead
+  cl_ord_id: "clordid", exec_id: "execid", instrument: "symbol", side: "side", quantity: "lastqty", price: "lastpx", account: "account",
+  time: "transacttime", exec_type: "exectype", exec_ref_id: "execrefid", orig_cl_ord_id: "origclordid", fee: "commission",
+}));
+const NEEDED = ["cl_ord_id", "exec_id", "instrument", "side", "quantity", "price"];
+const TAGS = { // of an ExecutionReport, FIX 4.2 to 5.0
+  cl_ord_id: "11", exec_id: "17", instrument: "55", side: "54", quantity: "32", price: "31", account: "1", time: "60", exec_type: "150",
+  exec_ref_id: "19", orig_cl_ord_id: "41", fee: "12",
+};
+const SIDES = new Map([["1", "BUY"], ["B", "BUY"], ["BUY", "BUY"], ["2", "SELL"], ["S", "SELL"], ["SELL", "SELL"], ["5", "SELL"], ["6", "SELL"]]);
+const EVENTS = new Map([
+  ["", "trade"], ["F", "trade"], ["1", "trade"], ["2", "trade"], ["TRADE", "trade"], ["H", "bust"], ["BUST", "bust"], ["CANCEL", "bust"],
+  ["G", "correction"], ["CORRECT", "correction"],
+]);
+const BLANK = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"; // as Python's str.strip
+const BLANK_ENDS = new RegExp(`^${BLANK}+|${BLANK}+$`, "g"), BLANKS = new RegExp(`${BLANK}+`, "g");
+const strip = (word) => word.replace(BLANK_ENDS, "");
+const keyOf = (...parts) => JSON.stringify(parts);
+
+/** Return decimal text as an integer of 10^-18, or null if it is none. */
+function unitsOf(word) {
+  const [, sign, whole, part = ""] = AMOUNT.exec(word) ?? [];
+  return whole === undefined ? null : BigInt(`${sign}${whole}${part.padEnd(SCALE, "0")}`);
+}
+
+/** Return an integer of 10^-digits as decimal text for people. */
+function decimalOf(units, digits = SCALE) {
+  const size = units < 0n ? -units : units, unit = 10n ** BigInt(digits);
+  const fraction = String(size % unit).padStart(digits, "0").replace(/0+$/, "");
+  return `${units < 0n ? "-" : ""}${size / unit}${fraction && `.${fraction}`}`;
+}
+
+/** Return the day of a FIX or ISO time as YYYYMMDD, or "" if there is none. */
+const dayOf = (time) => /^[12][0-9]{7}/.exec([...time].slice(0, 10).join("").replace(/[^0-9]/g, ""))?.[0] ?? "";
+
+/** Return a FIX or ISO time in the form of `when`, or "" if it names no second. */
+function momentOf(time) {
+  const [, y, mo, d, h, m, s] = /^(.{4})(..)(..)(..)(..)(..)/.exec(time.replace(/[^0-9]/g, "")) ?? [];
+  return y === undefined ? "" : `${y}-${mo}-${d}T${h}:${m}:${s}Z`;
+}
+
+const quoted = (word) => (word.includes("'") && !word.includes('"') ? `"${word}"` : `'${word.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`);
+
+function amount(where, column, word) {
+  const value = unitsOf(word);
+  if (value === null) throw new Bad(`${where}: ${column} ${quoted([...word].slice(0, 24).join(""))} is not a decimal number`);
+  return value;
+}
+
+/** Yield the rows of CSV, each with the number of its last line. */
+function* csvRows(name, source, delimiter) {
+  let row = [], cell = "", state = "start", line = 0, begun = false;
+  for (const full of source.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? []) {
+    line += 1;
+    const ends = full.length - full.replace(/[\r\n]+$/, "").length, until = full.length - ends;
+    for (let at = 0; at < until; at += 1) {
+      const c = full[at];
+      begun = true;
+      if (state === "quoted") {
+        if (c === '"') state = "closing";
+        else cell += c;
+      } else if (state === "closing" && c === '"') [cell, state] = [`${cell}"`, "quoted"];
+      else if (c === delimiter) [cell, state] = [row.push(cell) && "", "start"];
+      else if (state === "start" && c === '"') state = "quoted";
+      else [cell, state] = [cell + c, "plain"];
+      if (cell.length > CELL_MAX) throw new Bad(`${name} line ${line}: field larger than field limit (${CELL_MAX})`);
+    }
+    if (state === "quoted") {
+      cell += full.slice(until);
+      continue;
+    }
+    yield { line, row: begun ? [...row, cell] : [] };
+    [row, cell, state, begun] = [[], "", "start", false];
+  }
+  if (state === "quoted") yield { line, row: [...row, cell] };
+}
+
+/** Return our name of a header's cell, or "" for a column that nobody reads. */
+function columnOf(cell) {
+  const plain = cell.toLowerCase().replace(/[^a-z]/g, "");
+  for (const [ours, fix] of COLUMNS) if (plain === ours.replaceAll("_", "") || plain === fix) return ours;
+  return "";
+}
+
+/** Yield the day and the fill, or null, of each line of a CSV file. */
+function* csvFills(name, bytes) {
+  let source;
+  try {
+    source = text(bytes).replace(/^\ufeff/, "");
+  } catch {
+    throw new Bad(`${name} is not UTF-8`);
+  }
+  const rows = csvRows(name, source, source.split("\n", 1)[0].includes(";") ? ";" : ",");
+  const header = (rows.next().value?.row ?? []).map(columnOf), read = header.filter((column) => column);
+  const missing = NEEDED.filter((column) => !header.includes(column));
+  if (missing.length) throw new Bad(`${name} line 1: the header lacks ${missing.join(", ")}`);
+  if (new Set(read).size < read.length) throw new Bad(`${name} line 1: a column stands twice in the header`);
+  for (const { line, row } of rows) {
+    if (!row.length) continue;
+    if (row.length !== header.length) throw new Bad(`${name} line ${line}: ${row.length} cells, not ${header.length}`);
+    const cells = Object.fromEntries(header.map((column, i) => [column, strip(row[i])]).filter(([column]) => column));
+    const fill = fillOf(`${name} line ${line}`, line, cells);
+    yield [fill.day, fill.event ? fill : null];
+  }
+}
+
+/** Yield days and fills of a FIX log. */
+function* fixFills(name, bytes) {
+  const lines = latin1All(bytes).replaceAll("^A", "\x01").split("\n");
+  for (const [at, line] of lines.entries()) {
+    // eslint-disable-next-line no-control-regex
+    for (const message of line.split(/(?<=[\x01|]10=[0-9]{3}[\x01|])(?=8=FIX)/)) {
+      const fields = fieldsOf(message), day = dayOf(fields.get("52") ?? ""), event = eventOf(fields);
+      if (fields.get("35") !== "8" || !EVENTS.has(event)) {
+        yield [day, null];
+        continue;
+      }
+      const cells = Object.fromEntries(Object.entries(TAGS).map(([column, tag]) => [column, fields.get(tag) ?? ""]));
+      const fill = fillOf(`${name} line ${at + 1}`, at + 1, { ...cells, exec_type: event });
+      yield [day, fill];
+      if (fields.get("43") !== "Y") yield [fill.day, null]; // a report sent again may be of any day
+    }
+  }
+}
+
+function latin1All(bytes) {
+  let out = "";
+  for (let at = 0; at < bytes.length; at += 8192) out += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return out;
+}
+
+/** Return a FIX message's fields; the first of a tag counts. */
+function fieldsOf(message) {
+  const start = message.indexOf("8=FIX"), fields = new Map();
+  if (start < 0) return fields;
+  for (const part of strip(message.slice(start)).split(message.includes("\x01") ? "\x01" : "|")) {
+    const cut = part.indexOf("="), tag = cut < 0 ? part : part.slice(0, cut);
+    if (!fields.has(tag)) fields.set(tag, cut < 0 ? "" : part.slice(cut + 1));
+  }
+  return fields;
+}
+
+/** Return the ExecType; FIX 4.2 says it in ExecTransType (20) and a fill by LastShares. */
+const eventOf = (fields) => ({ 1: "H", 2: "G", 3: "I" })[fields.get("20")] ?? (fields.get("150") || "-");
+
+/** Return one line's fill; a line of another type has the event "". */
+function fillOf(where, line, cells) {
+  const event = EVENTS.get((cells.exec_type ?? "").toUpperCase()) ?? "", side = SIDES.get(cells.side.toUpperCase());
+  if (event && side === undefined) throw new Bad(`${where}: side ${quoted(cells.side)} is neither BUY nor SELL`);
+  for (const column of event ? ["exec_id", "instrument"] : []) if (!cells[column]) throw new Bad(`${where}: ${column} is empty`);
+  if (["bust", "correction"].includes(event) && !cells.exec_ref_id) throw new Bad(`${where}: a ${event} without exec_ref_id, the ExecID of its trade`);
+  const quantity = amount(where, "quantity", cells.quantity || "0");
+  if (["trade", "correction"].includes(event) && quantity <= 0n) throw new Bad(`${where}: the quantity of a trade must be positive`);
+  return {
+    line, clOrdId: cells.cl_ord_id, origClOrdId: cells.orig_cl_ord_id ?? "", execId: cells.exec_id, execRefId: cells.exec_ref_id ?? "",
+    event, instrument: cells.instrument, side: side ?? "", quantity, price: amount(where, "price", cells.price || "0"),
+    account: cells.account ?? "", day: dayOf(cells.time ?? ""), time: cells.time ?? "", fee: cells.fee ? amount(where, "fee", cells.fee) : null,
+  };
+}
+
+/** The trades of files that stand after busts and corrections. */
+class NetFills {
+  fills = new Map(); // by order and first ExecID: the newest line and all its ExecIDs
+  #seen = new Map();
+  #alias = new Map();
+
+  /** Take one line; a FIX log may have the same report `again`. */
+  take(name, fill, again) {
+    const order = fill.origClOrdId || fill.clOrdId, key = keyOf(order, fill.execId), once = keyOf(order, fill.execId, fill.event);
+    const same = ({ line: _, time: __, ...rest }) => keyOf(...Object.values(rest).map(String), rest.fee === null);
+    const before = this.#seen.get(once);
+    if (before) {
+      if (again && same(before) === same(fill)) return;
+      throw new Bad(`${name} line ${fill.line}: ExecID ${fill.execId} of line ${before.line} again`);
+    }
+    this.#seen.set(once, fill);
+    if (fill.event === "trade") {
+      this.fills.set(key, [fill, [fill.execId]]);
+      this.#alias.set(key, key);
+      return;
+    }
+    const named = keyOf(order, fill.execRefId), first = this.#alias.get(named) ?? named;
+    if (fill.event === "correction") {
+      this.fills.set(first, [fill, [...(this.fills.get(first)?.[1] ?? [fill.execRefId]), fill.execId]]);
+      this.#alias.set(key, first);
+    } else {
+      this.fills.delete(first); // a trade of an earlier file may be busted in this one
+    }
+  }
+}
+
+/**
+ * Return what the broker's files tell: `files` have a name and bytes. Without days given, they are
+ * those of the first and the last message or line with a time.
+ */
+export function readBrokerFiles(files, { first = "", last = "", accounts = [] } = {}) {
+  const net = new NetFills(), days = new Set();
+  for (const { name, bytes } of files) {
+    const isLog = latin1All(bytes).includes("8=FIX");
+    for (const [day, fill] of isLog ? fixFills(name, bytes) : csvFills(name, bytes)) {
+      if (day) days.add(day);
+      if (fill) net.take(name, fill, isLog);
+    }
+  }
+  for (const given of [first, last]) if (given && !/^[12][0-9]{7}$/.test(given)) throw new Bad(`${given} is not a day: write YYYYMMDD`);
+  if (!net.fills.size && !days.size && !(first && last)) throw new Bad("the broker's file has no fill and no day: name the days that it covers");
+  const told = [...days].sort();
+  return { names: files.map(({ name }) => name), fills: [...net.fills.values()], first: first || told[0] || "", last: last || told.at(-1) || "", accounts };
+}
+
+/** Return whether a trade of this day and account must be in the broker's file. */
+const covers = ({ first, last, accounts }, day, account) => (!first || first <= day) && (!last || day <= last)
+  && (!accounts.length || accounts.includes(account));
+
+const lineOf = (fill) => `the broker's line ${fill.line}, fill ${fill.execId} (${fill.side} ${decimalOf(fill.quantity)} ${fill.instrument} at ${decimalOf(fill.price)})`;
+
+// ---- the fills on record against the broker's file --------------------------------------------------
+// A ClOrdID is the first 100 bits of its approving record's leaf in base32. Whoever rewrites what was
+// decided changes the leaf, and the broker's file has the ClOrdID of the leaf that was.
+
+const said = (value) => (value === null || value === undefined ? "None" : String(value));
+
+/** Return the ClOrdID of the order that a record approves. */
+function orderName(leaf) {
+  let bits = 0n;
+  for (const byte of leaf.subarray(0, 13)) bits = (bits << 8n) | BigInt(byte);
+  return Array.from({ length: 20 }, (_, i) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[Number((bits >> BigInt(99 - 5 * i)) & 31n)]).join("");
+}
+
+/** Trades by phone and give-ups, which two officers booked, against the broker's own file. */
+class Phoned {
+  booked = new Map(); // the record's number: its payload
+  reliedOn = new Map(); // those that account for a line of the broker's, each with that line
+
+  /** Return whether one names this fill; each counts once. Report what differs. */
+  accountsFor(report, fill) {
+    for (const [seq, { reference, trade }] of this.booked) {
+      if (reference !== fill.execId || this.reliedOn.has(seq)) continue;
+      const wrong = ["instrument", "side"].filter((name) => trade[name] !== fill[name]);
+      for (const name of ["quantity", "price"]) if (unitsOf(said(trade[name])) !== fill[name]) wrong.push(name);
+      if (wrong.length) report.find(TAMPERED, `${lineOf(fill)}: the adjustment of record ${seq} has another ${wrong.join(", ")}`);
+      this.reliedOn.set(seq, lineOf(fill));
+      return true;
+    }
+    return false;
+  }
+
+  /** Report the trades by phone that the file should have and has not. */
+  judgeLacking(report, broker) {
+    for (const [seq, { market_time_us: us = 0, sort, account, reference }] of this.booked) {
+      const day = when(us / 1e6).slice(0, 10).replaceAll("-", "");
+      if (this.reliedOn.has(seq) || sort !== "trade" || !covers(broker, day, said(account))) continue;
+      const name = reference || "without the broker's ExecID (--reference)";
+      report.find(TAMPERED, `the broker's file lacks the trade by phone ${name}, booked on ${day}`, seq);
+    }
+  }
+}
+
+/** The orders and trades of a log, or of one decision, compared with the broker's file. */
+class Fills {
+  phoned = new Phoned();
+  #broker;
+  #whole; // whether all orders are here; a bundle has those of one decision
+  #wanted = new Set();
+  #named = new Map(); // a ClOrdID of the broker's: number and stream of the record that it names
+  #approved = new Map();
+  #lastUs = 0;
+  #orders = new Map();
+  #booked = new Map();
+  #undone = new Set();
+  #resolved = new Map();
+
+  constructor(broker, whole = true) {
+    [this.#broker, this.#whole] = [broker, whole];
+    for (const [{ clOrdId, origClOrdId }] of broker?.fills ?? []) for (const name of [clOrdId, origClOrdId]) if (name) this.#wanted.add(name);
+  }
+
+  /** Take one record whose bytes were verified, in order. */
+  see(report, header, payload, leaf) {
+    if (!this.#broker) return;
+    const { seq, stream, kind } = header, name = orderName(leaf);
+    this.#lastUs = header.recorded_at_us;
+    if (this.#wanted.has(name)) this.#named.set(name, { seq, stream });
+    if (kind === "verdict_given" && payload.result === "approved") this.#approved.set(seq, { stream, leaf: hex(leaf), reserved: payload.reservation ?? {} });
+    else if (kind === "order_sending") this.#announced(report, header, payload);
+    else if (kind === "replace_requested") this.#raised(header, payload);
+    else if (kind === "order_reported") this.#reported(report, header, payload);
+    else if (kind === "difference_resolved") this.#byPerson(header, payload);
+    else if (kind === "book_adjusted" && payload.trade) this.phoned.booked.set(seq, payload);
+  }
+
+  /** Take an order, after comparing it with the record that approved it. */
+  #announced(report, { seq, stream }, payload) {
+    const name = said(payload.cl_ord_id), { stream: home = "", leaf = "", reserved = {} } = this.#approved.get(payload.approving_seq) ?? {};
+    const fields = new Map();
+    for (const pair of Array.isArray(payload.fields) ? payload.fields : []) {
+      if (Array.isArray(pair) && pair.length === 2 && !fields.has(pair[0])) fields.set(...pair);
+    }
+    if (home !== stream || leaf !== payload.approving_leaf) report.find(TAMPERED, `order ${name} has no approving record before it`, seq);
+    else if (name !== orderName(unhex(leaf))) report.find(TAMPERED, `order ${name} is not named by its approving record`, seq);
+    const side = { 1: "BUY", 2: "SELL", 5: "SELL", 6: "SELL" }[fields.get(54)] ?? "", instrument = fields.get(55) ?? "";
+    if (Object.keys(reserved).length && (fields.get(55) !== reserved.instrument || side !== reserved.side)) {
+      report.find(TAMPERED, `order ${name} is not the one that was approved`, seq);
+    }
+    this.#orders.set(name, {
+      seq, stream, name, instrument, side, quantity: unitsOf(fields.get(38) ?? "") ?? 0n, price: unitsOf(fields.get(44) ?? "") ?? 0n,
+      account: fields.get(1) ?? "", own: payload.account ?? "", lots: BigInt(reserved.qty_lots ?? 0), ticks: BigInt(reserved.limit_ticks ?? 0), alarmed: false,
+    });
+  }
+
+  /** Take the larger quantity that a replace of an order may have. */
+  #raised({ stream }, { after }) {
+    for (const order of this.#orders.values()) {
+      if (order.stream !== stream || BigInt(after.qty_lots) <= order.lots) continue;
+      [order.lots, order.quantity] = [BigInt(after.qty_lots), unitsOf(after.quantity) ?? 0n];
+    }
+  }
+
+  /** Take what a report books, corrects or takes back. */
+  #reported(report, { seq, stream }, payload) {
+    const { undoes_seq: undoes = null, fill = null } = payload, told = payload.report ?? {}, order = this.#orders.get(said(payload.cl_ord_id));
+    if (order && payload.anomaly) order.alarmed = true;
+    if (fill === null && undoes === null) return;
+    if (order?.stream !== stream) {
+      report.find(TAMPERED, `a fill of order ${said(payload.cl_ord_id)}: never announced`, seq);
+      return;
+    }
+    const before = undoes === null ? undefined : this.#booked.get(undoes), names = [...(before?.names ?? []), said(told.exec_id)];
+    this.#booked.delete(undoes);
+    if (fill === null) {
+      for (const name of names) this.#undone.add(keyOf(order.name, name));
+      return;
+    }
+    const booked = {
+      seq, order, names, quantity: unitsOf(told.last_qty ?? "") ?? 0n, price: unitsOf(told.last_price ?? "") ?? 0n, lots: BigInt(fill.qty_lots),
+      day: before?.day ?? said(payload.trade_date ?? "").slice(0, 8), fee: unitsOf(told.commission ?? ""),
+    };
+    judgeUnits(report, booked, fill);
+    this.#booked.set(undoes ?? seq, booked);
+  }
+
+  /** Take a quantity that two officers booked because the broker was right. */
+  #byPerson({ seq }, { adjustment: fill, decision_id: decision }) {
+    if (!fill || !decision) return;
+    const stream = `decision/${decision}`, lots = BigInt(fill.qty_lots) * (fill.side === "BUY" ? 1n : -1n);
+    this.#resolved.set(stream, [...(this.#resolved.get(stream) ?? []), { seq, lots }]);
+  }
+
+  /** Compare both sides; report every fill that does not match, and the sums. */
+  finish(report) {
+    const broker = this.#broker;
+    if (!broker) return;
+    const trades = new Map(), matched = new Set(), left = new Map(), names = broker.names.join(", ");
+    for (const booked of this.#booked.values()) for (const name of booked.names) trades.set(keyOf(booked.order.name, name), booked);
+    let strangers = 0;
+    for (const [fill, execs] of broker.fills) {
+      const order = this.#orderOf(fill);
+      if (!order && !this.#whole && !this.#named.has(fill.clOrdId) && !this.#orders.has(fill.clOrdId)) {
+        strangers += 1;
+      } else if (!order) {
+        if (!this.phoned.accountsFor(report, fill)) report.find(TAMPERED, `${lineOf(fill)}: no record of this ledger approved order ${fill.clOrdId || "-"}`);
+      } else {
+        const booked = execs.map((name) => trades.get(keyOf(order.name, name))).find((one) => one);
+        if (!booked || matched.has(booked.seq)) {
+          left.set(order.stream, [...(left.get(order.stream) ?? []), fill]);
+        } else {
+          matched.add(booked.seq);
+          judgePair(report, fill, booked);
+        }
+      }
+    }
+    for (const [stream, fills] of left) this.#judgeLeft(report, stream, fills);
+    this.#judgeLacking(report, matched);
+    this.phoned.judgeLacking(report, broker);
+    this.#judgeApproved(report);
+    this.#saySums(report, matched);
+    if (strangers) report.say(`${strangers} fills of the broker's file are of other decisions: not judged`);
+    if (!this.#whole && !matched.size && !left.size) report.find(NOT_CHECKABLE, `no fill of ${names} is of this decision`);
+    report.say(`${matched.size} fills of ${names} (${broker.first || "the beginning"} to ${broker.last || "the end"}) match their approving records`);
+  }
+
+  /** Return the order that a fill's ClOrdID names through a leaf of this log. */
+  #orderOf({ clOrdId, origClOrdId }) {
+    for (const name of [clOrdId, origClOrdId]) {
+      if (this.#orders.has(name)) return this.#orders.get(name);
+      const { stream } = this.#named.get(name) ?? {};
+      const found = [...this.#orders.values()].find((one) => one.stream === stream); // the name of a later message of that order
+      if (found) return found;
+    }
+    return null;
+  }
+
+  /** Judge the fills of an order that the ledger lacks: a person may have booked their sum. */
+  #judgeLeft(report, stream, fills) {
+    const order = [...this.#orders.values()].find((one) => one.stream === stream), resolved = this.#resolved.get(stream) ?? [];
+    const sum = fills.reduce((all, { side, quantity }) => all + (side === "BUY" ? quantity : -quantity), 0n);
+    const lots = resolved.reduce((all, one) => all + one.lots, 0n);
+    if (resolved.length && sum * order.lots === lots * order.quantity) {
+      report.say(`${fills.length} fills of ${order.name} are booked by resolution ${resolved.map(({ seq }) => seq).join(", ")}`);
+      return;
+    }
+    for (const fill of fills) {
+      const line = `${lineOf(fill)} of order ${order.name}`;
+      if (this.#undone.has(keyOf(order.name, fill.execId))) report.find(TAMPERED, `${line}: the ledger says that the broker took it back`);
+      else if (momentOf(fill.time) > when(this.#lastUs / 1e6)) report.find(INCOMPLETE, `${line}: it is later than the last record here`);
+      else report.find(TAMPERED, `${line}: the ledger lacks it`);
+    }
+  }
+
+  /** Report the trades on record that the file should have and has not. */
+  #judgeLacking(report, matched) {
+    for (const { seq, order, day, names, quantity } of this.#booked.values()) {
+      if (matched.has(seq) || ![order.own, order.account].some((account) => covers(this.#broker, day, account))) continue;
+      report.find(TAMPERED, `the broker's file lacks fill ${names[0]} of order ${order.name}, ${decimalOf(quantity)} ${order.instrument} on ${day}`, seq);
+    }
+  }
+
+  /** Report orders that were filled beyond what was approved, unless the ledger says so. */
+  #judgeApproved(report) {
+    const filled = new Map();
+    for (const { order, lots } of this.#booked.values()) filled.set(order.name, (filled.get(order.name) ?? 0n) + lots);
+    for (const [name, lots] of filled) {
+      const order = this.#orders.get(name), words = `order ${name}: ${lots} lots filled, ${order.lots} approved`;
+      if (!order.lots || lots <= order.lots) continue;
+      if (order.alarmed) report.say(`${words}; the ledger has the alarm`);
+      else report.find(TAMPERED, words, order.seq);
+    }
+  }
+
+  /** Compare the sums per instrument of what both sides have in the file's days. */
+  #saySums(report, matched) {
+    const broker = this.#broker, theirs = new Map(), ours = new Map();
+    for (const [fill] of broker.fills) if (this.#whole || this.#orderOf(fill)) addTo(theirs, fill.instrument, fill);
+    for (const booked of this.#booked.values()) {
+      const { order, seq, day, quantity, price } = booked;
+      if (covers(broker, day, order.own) || matched.has(seq)) addTo(ours, order.instrument, { side: order.side, quantity, price });
+    }
+    for (const symbol of [...new Set([...theirs.keys(), ...ours.keys()])].sort(compareCodePoints)) {
+      const [one, other] = [theirs, ours].map((sums) => sumsText(sums.get(symbol)));
+      report.say(one === other ? `${symbol}: ${one}: the broker's file and the ledger agree` : `${symbol}: the broker's file has ${one}; the ledger has ${other}`);
+    }
+  }
+}
+
+function addTo(sums, symbol, { side, quantity, price }) {
+  const { fills, bought, sold, value } = sums.get(symbol) ?? { fills: 0, bought: 0n, sold: 0n, value: 0n }, buys = side === "BUY";
+  sums.set(symbol, { fills: fills + 1, bought: bought + (buys ? quantity : 0n), sold: sold + (buys ? 0n : quantity), value: value + quantity * price });
+}
+
+const sumsText = ({ fills, bought, sold, value } = { fills: 0, bought: 0n, sold: 0n, value: 0n }) =>
+  `${fills} fills, ${decimalOf(bought)} bought, ${decimalOf(sold)} sold, worth ${decimalOf(value, 2 * SCALE)}`;
+
+/** Compare a line of the broker's with the trade on record. */
+function judgePair(report, fill, { seq, order, quantity, price, fee }) {
+  const pairs = [
+    ["quantity", decimalOf(fill.quantity), decimalOf(quantity)], ["price", decimalOf(fill.price), decimalOf(price)], ["side", fill.side, order.side],
+    ["instrument", fill.instrument, order.instrument], ["account", fill.account || order.account, order.account],
+  ];
+  if (fill.fee !== null && fee !== null) pairs.push(["fee", decimalOf(fill.fee), decimalOf(fee)]);
+  for (const [name, theirs, ours] of pairs) {
+    if (theirs !== ours) report.find(TAMPERED, `${lineOf(fill)} of order ${order.name}: ${name} ${theirs}, on record ${ours}`, seq);
+  }
+}
+
+/** Require that the booked lots and ticks are those of the report, in the order's own units. */
+function judgeUnits(report, { seq, order, quantity, price }, fill) {
+  if (order.lots && quantity * order.lots !== BigInt(fill.qty_lots) * order.quantity) {
+    report.find(TAMPERED, `${fill.qty_lots} lots are booked for ${decimalOf(quantity)} reported`, seq);
+  }
+  if (order.ticks && price * order.ticks !== BigInt(fill.price_ticks) * order.price) {
+    report.find(TAMPERED, `${fill.price_ticks} ticks are booked for a price of ${decimalOf(price)}`, seq);
+  }
+  if (fill.instrument !== order.instrument || fill.side !== order.side) {
+    report.find(TAMPERED, "a fill is booked for another instrument or side than its order", seq);
+  }
+}
+
+// ---- what two officers signed -----------------------------------------------------------------------
+// Adjustments of a book, changes of officers, disavowals. The keys come from outside: who writes the
+// log could put keys of his own into it.
+
+const OFFICERS = ["compliance", "risk"];
+const OFFICER = /^countersign-officer-public (compliance|risk) [a-z][a-z0-9-]{1,31} ([0-9a-f]{64})$/;
+const FORM = "countersign statement v2";
+
+/** Return the raw public key of each role from files (name and text), or an empty map without files. */
+export function readOfficers(files) {
+  const found = new Map();
+  for (const { name, source } of files) {
+    const [, role, key] = OFFICER.exec(strip(source).replace(BLANKS, " ")) ?? [];
+    if (!role) throw new Bad(`${name} is not the .pub file that \`countersign officer-key\` wrote`);
+    if (found.has(role)) throw new Bad(`${name}: the key of the role ${role} is given twice`);
+    found.set(role, unhex(key));
+  }
+  const lacking = OFFICERS.filter((role) => !found.has(role));
+  if (found.size && lacking.length) throw new Bad(`give the key of the role ${lacking[0]} too: two officers sign together`);
+  return found;
+}
+
+/** Return whether both officers signed; `signatures` is hex by role, of any shape. */
+async function bothSigned(statement, signatures, keys) {
+  if (!(await hasEd25519())) throw new Unknown(await lacking());
+  for (const role of OFFICERS) {
+    const given = isObject(signatures) ? signatures[role] : null, key = keys.get(role);
+    if (!isText(given) || !key || !/^(?:[ \t-\r]*[0-9a-fA-F]{2})*[ \t-\r]*$/.test(given)) return false;
+    const signature = Uint8Array.from(given.match(/[0-9a-fA-F]{2}/g) ?? [], (pair) => parseInt(pair, 16));
+    try {
+      const imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+      if (!(await crypto.subtle.verify("Ed25519", imported, signature, utf8(statement)))) return false;
+    } catch {
+      return false; // the key is not a point on the curve
+    }
+  }
+  return true;
+}
+
+/** Return JSON as Python's json.dumps writes it with sorted keys: blanks, and ASCII only. */
+function spacedJson(value) {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(", ")}]`;
+  if (isObject(value)) return `{${Object.keys(value).sort(compareCodePoints).map((key) => `${spacedJson(key)}: ${spacedJson(value[key])}`).join(", ")}}`;
+  return JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Statements of two officers in a log; give it every record with `see`, then call `finish`. */
+class OfficersWord {
+  #officers; // raw public keys by role, the newest of each; empty judges no signature
+  #log = "";
+  #first = "";
+  #adjusted = [];
+  #changed = [];
+  #disavowed = [];
+
+  constructor(officers) {
+    this.#officers = officers;
+  }
+
+  see({ log, seq, kind }, payload, leaf) {
+    this.#log = log;
+    if (seq === 0) this.#first = hex(leaf);
+    if (kind === "book_adjusted") this.#adjusted.push({ seq, payload });
+    else if (kind === "officer_key_changed") this.#changed.push({ seq, payload });
+    else if (kind === "record_disavowed") this.#disavowed.push({ seq, payload });
+  }
+
+  /** Judge what was signed; `reliedOn` has the adjustments that account for a fill. */
+  async finish(report, reliedOn) {
+    const gone = await this.#sayDisavowed(report);
+    for (const seq of [...reliedOn.keys()].filter((one) => gone.has(one)).sort((a, b) => a - b)) {
+      report.find(TAMPERED, `${reliedOn.get(seq)} rests on record ${seq}, which is disavowed`);
+    }
+    if (!this.#officers.size) {
+      for (const [seq, line] of reliedOn) report.find(NOT_CHECKABLE, `${line} rests on record ${seq}: give both officers' keys with --officer`);
+      return;
+    }
+    const spans = await this.#spans(report);
+    let sound = 0;
+    for (const { seq, payload } of this.#adjusted) {
+      const keys = spans.find(({ since }) => since < seq)?.keys;
+      if (!gone.has(seq) && keys && (await this.#judge(report, seq, payload, keys))) sound += 1;
+    }
+    if (this.#adjusted.length) report.say(`${sound} of ${this.#adjusted.length} adjustments: both officers signed`);
+  }
+
+  /** Report an adjustment that the officers did not sign, or signed in other words. */
+  async #judge(report, seq, payload, keys) {
+    const terms = isObject(payload.terms) ? payload.terms : {};
+    const lines = [
+      FORM, "book adjustment", `${this.#log}#${this.#first}`, `ref ${said(payload.ref)}`, `sort ${said(payload.sort)}`,
+      `account ${terms.account || "-"}`, `terms ${spacedJson(terms)}`,
+    ];
+    if (!(await bothSigned(lines.map((line) => `${line}\n`).join(""), payload.signatures, keys))) {
+      report.find(TAMPERED, "an adjustment that its two officers did not sign", seq);
+      return false;
+    }
+    const texts = ["ref", "sort", "account", "instrument", "reference", "reason", "evidence"];
+    const stated = new Map(texts.map((name) => [name, payload[name] === undefined ? "" : payload[name]]));
+    stated.set("account", terms.account ? payload.account : "");
+    if (isObject(payload.trade)) for (const name of ["instrument", "side", "quantity", "price"]) stated.set(name, payload.trade[name]);
+    const other = [...stated].filter(([name, value]) => said(terms[name] === undefined ? "" : terms[name]) !== said(value)).map(([name]) => name);
+    if (other.length) report.find(TAMPERED, `it books another ${other.join(", ")} than was signed`, seq);
+    return !other.length;
+  }
+
+  /** Return the officers' keys with the record after which they count, newest first. */
+  async #spans(report) {
+    const keys = new Map(this.#officers), spans = [];
+    for (const [number, { seq, payload }] of [...this.#changed.entries()].reverse()) {
+      const [role, before, after, name] = ["role", "before", "after", "name"].map((one) => said(payload[one]));
+      if ((keys.has(role) ? hex(keys.get(role)) : "") !== after) {
+        report.find(NOT_CHECKABLE, `record ${seq} has another key of the role ${role} than the one given`);
+        return spans;
+      }
+      spans.push({ since: seq, keys: new Map(keys) });
+      const statement = `${FORM}\nofficer key\n${this.#log}\nchange ${number}\nrole ${role}\nbefore ${before}\nafter ${after}\nname ${name}\n`;
+      keys.set(role, unhex(before));
+      if (!(await bothSigned(statement, payload.signatures, keys))) {
+        report.find(TAMPERED, "changes an officer's key without both signatures", seq);
+        return spans;
+      }
+    }
+    return [...spans, { since: -1, keys }];
+  }
+
+  /** Say which records two officers disavowed; return those whose disavowal is proven. */
+  async #sayDisavowed(report) {
+    const gone = new Set();
+    for (const { seq, payload } of this.#disavowed) {
+      const { seq: named, leaf, of_stream: stream, signatures } = payload;
+      const statement = `${FORM}\nrow disavowal\n${this.#log}\nrecord ${said(named)}\nleaf ${said(leaf)}\n`;
+      const words = `record ${said(named)} (${said(stream)}) is disavowed by record ${seq}`;
+      if (!this.#officers.size) {
+        report.say(`${words}; give --officer to check both signatures`);
+      } else if (await bothSigned(statement, signatures, this.#officers)) {
+        gone.add(named ?? 0);
+        report.say(`${words}: both officers signed that the gateway did not write it`);
+      } else {
+        report.say(`${words}, without both officers' signatures: it counts for nothing`);
+      }
+    }
+    return gone;
+  }
 }
 
 // ---- one decision: a bundle -----------------------------------------------------------------------
@@ -1366,6 +1997,7 @@ async function judgeBundle(report, bytes, trust, options) {
   await judgeBlobs(report, bundle);
   for (const record of bundle.records) record.upTo = await rootUpTo(record.leaf, record.header.seq, signed.size, record.path);
   await judgeSeeds(report, stream, bundle.records);
+  await judgeWords(report, bundle.records, options);
   const digest = hex(await sha256(bundle.verifier));
   if (bundle.format === OLD_BUNDLE && !PUBLISHED.has(digest)) report.find(TAMPERED, "the verify.py in it is none that was published");
   report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
@@ -1373,6 +2005,18 @@ async function judgeBundle(report, bytes, trust, options) {
   disclosed.finish(report);
   Unread.of(bundle.records.map(({ header }) => header)).finish(report);
   report.say(`${stream}: ${bundle.records.length} records under ${signed.origin} at ${signed.size}`);
+}
+
+/** Compare the fills with the broker's file, if given, and say what officers disavowed. */
+async function judgeWords(report, records, { fills: broker, officers }) {
+  const fills = new Fills(broker, false), signed = new OfficersWord(officers);
+  for (const { header, payload, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
+    if (!known(header)) continue;
+    fills.see(report, header, payload, leaf);
+    signed.see(header, payload, leaf);
+  }
+  fills.finish(report);
+  await signed.finish(report, fills.phoned.reliedOn);
 }
 
 /** Check that a decision's records are complete: dense, chained, mapped, sealed. */
@@ -1616,9 +2260,12 @@ class LogVerifier {
   #map = { expected: [], rows: [], next: 0, parts: 0, seq: -1 };
   #mapped = 0;
   #seeds = new Seeds();
+  #fills;
+  #signed;
 
-  constructor(report, trust, disclosed, rotations) {
+  constructor(report, trust, disclosed, { rotations, fills, officers }) {
     [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
+    [this.#fills, this.#signed] = [new Fills(fills), new OfficersWord(officers)];
   }
 
   async line(bytes) {
@@ -1728,6 +2375,8 @@ class LogVerifier {
     this.#disclosed.see(this.report, header);
     if (known(header)) {
       await this.#interpret(header, payload);
+      this.#fills.see(this.report, header, payload, leaf);
+      this.#signed.see(header, payload, leaf);
       if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
       this.#unread.add(header);
@@ -1786,10 +2435,12 @@ class LogVerifier {
     const seen = await this.#judgeKeys();
     if (this.#whole) {
       this.#judgeCoverage();
-      this.#judgeWitnesses(seen);
+      await this.#judgeWitnesses(seen);
     }
     if (!this.#trust.logs.size) report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this");
     this.#disclosed.finish(report);
+    this.#fills.finish(report);
+    await this.#signed.finish(report, this.#fills.phoned.reliedOn);
     this.#unread.finish(report);
     if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
@@ -1857,12 +2508,16 @@ class LogVerifier {
   }
 
   /** Require the policy's quorum for what is signed. */
-  #judgeWitnesses(seen) {
+  async #judgeWitnesses(seen) {
     const { report } = this, { policy } = this.#trust;
     const shown = seen.filter((one) => policy?.asks && one.size > 0 && this.#compared.has(one.size) && this.#trust.met(one));
     const newest = seen.reduce((best, one) => (best && best.size > one.size ? best : one), null);
-    if (!policy?.asks || !shown.length) {
-      if (newest || !policy?.asks) judgeQuorum(report, this.#trust, newest ? [newest] : []);
+    if (!policy?.asks) {
+      report.say("no witness policy given: that others saw this log is not shown");
+      return;
+    }
+    if (!shown.length) {
+      if (newest) await judgeQuorum(report, this.#trust, [newest]);
       return;
     }
     const witnessed = largest(shown.map((one) => one.size));
@@ -1892,7 +2547,7 @@ export async function verifyDump(lines, trust, options = {}) {
   return judged(async (report) => {
     const given = await withDefaults(options);
     refuse(report, given, "a dump", "consistency", "header", "payload");
-    const log = new LogVerifier(report, trust.fresh(), await Disclosed.read(given.disclosures), given.rotations);
+    const log = new LogVerifier(report, trust.fresh(), await Disclosed.read(given.disclosures), given);
     for (const note of given.checkpoints) await log.note(note);
     try {
       for await (const line of lines) await log.line(line);
@@ -2035,7 +2690,9 @@ async function rootOf(hashes) {
 // ---- any file -------------------------------------------------------------------------------------
 
 /** Read what comes from outside the file; a malformed part is no finding about the file. */
-async function withDefaults({ checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null }) {
+async function withDefaults({
+  checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null, broker = {}, officers = [],
+}) {
   const outside = (name, read) => (bytes) => {
     try {
       return read(bytes);
@@ -2046,12 +2703,30 @@ async function withDefaults({ checkpoints = [], consistency = [], rotations = []
   };
   checkpoints.forEach(outside("checkpoint", readCheckpoint));
   rotations.forEach(outside("change of keys", (bytes) => readNote(isText(bytes) ? utf8(bytes) : bytes)));
-  return { checkpoints, links: consistency.map(outside("consistency proof", readLink)), rotations, disclosures, header, payload };
+  const links = consistency.map(outside("consistency proof", readLink));
+  return { checkpoints, links, rotations, disclosures, header, payload, broker, ...readBrokersSide(broker, officers) };
 }
 
+/** Read the broker's files and the officers' keys; a malformed one is no finding about the file. */
+function readBrokersSide({ files = [], first = "", last = "", accounts = [] }, officers) {
+  try {
+    if (!files.length && (first || last || accounts.length)) throw new Bad("--broker-from, --broker-to and --broker-account need --broker-fills");
+    return { fills: files.length ? readBrokerFiles(files, { first, last, accounts }) : null, officers: readOfficers(officers) };
+  } catch (error) {
+    if (error instanceof Bad) throw new Unknown(error.message);
+    throw error;
+  }
+}
+
+const BROKER = ["broker-fills", "broker-from", "broker-to", "broker-account", "officer"];
+
 /** Report options that do not apply to such a file: silence would read as a check. */
-function refuse(report, { links, disclosures, header, payload }, sort, ...names) {
-  const given = { consistency: links.length, disclosure: disclosures.length, header: header !== null, payload: payload !== null };
+function refuse(report, { links, disclosures, header, payload, broker = {}, officers = [] }, sort, ...names) {
+  const given = {
+    consistency: links.length, disclosure: disclosures.length, header: header !== null, payload: payload !== null,
+    "broker-fills": broker.files?.length, "broker-from": broker.first, "broker-to": broker.last, "broker-account": broker.accounts?.length,
+    officer: officers.size,
+  };
   for (const name of names) if (given[name]) report.find(NOT_CHECKABLE, `--${name} does not apply to ${sort}`);
 }
 
@@ -2089,8 +2764,10 @@ function readsAsDump(start) {
  * Verify the bytes of a file of any type.
  *
  * `trust` comes from `readTrust`. `options`: kept `checkpoints`, `consistency` proofs between them,
- * `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), and for a proof the
- * record's `header` and `payload` (bytes). All of it comes from outside the file.
+ * `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), for a proof the
+ * record's `header` and `payload` (bytes), the `broker`'s own fills ({ files: [{ name, bytes }], first,
+ * last, accounts }) and both `officers`' .pub files ([{ name, source }]). All of it comes from outside
+ * the file.
  */
 export async function verifyBytes(bytes, trust, options = {}) {
   if (readsAsDump(bytes)) return verifyDump(linesOf(bytes), trust, options);
@@ -2112,6 +2789,10 @@ FILE is a bundle, receipt, .tlog-proof, consistency proof, checkpoint, dump, or 
   --disclosure FILE    a disclosed personal value; may be repeated
   --header FILE        the entry of a proof, if it is not in it
   --payload FILE       the payload of the record that it proves
+  --broker-fills FILE  the broker's own file of fills, CSV or a FIX log; may be repeated
+  --broker-from DAY    first day of that file, YYYYMMDD; --broker-to DAY is the last
+  --broker-account A   only this account must be in that file; may be repeated
+  --officer FILE       an officer's .pub file; give both
 
 Take this file, the key and the policy from places that you trust, never from beside FILE.
 
@@ -2126,6 +2807,7 @@ export async function main(args, print = console.log) {
     const many = { type: "string", multiple: true, default: [] }, one = { type: "string" };
     const options = {
       key: many, policy: one, checkpoint: many, consistency: many, rotation: many, disclosure: many, header: one, payload: one,
+      "broker-fills": many, "broker-from": one, "broker-to": one, "broker-account": many, officer: many,
       help: { type: "boolean", short: "h" },
     };
     const { parseArgs } = await import("node:util");
@@ -2153,12 +2835,27 @@ async function judgeFile(path, values) {
   const options = {
     checkpoints: await all(values.checkpoint), consistency: await all(values.consistency), rotations: await all(values.rotation),
     disclosures: await all(values.disclosure), header: await read(values.header), payload: await read(values.payload),
+    broker: {
+      files: (await all(values["broker-fills"])).map((bytes, i) => ({ name: basename(values["broker-fills"][i]), bytes })),
+      first: values["broker-from"] ?? "", last: values["broker-to"] ?? "", accounts: values["broker-account"],
+    },
+    officers: (await all(values.officer)).map((bytes, i) => ({ name: basename(values.officer[i]), source: textOf(values.officer[i], bytes) })),
   };
   const found = await stat(path);
   if (found.isDirectory()) return verifyTiles(readerOf(path, stat), trust, options);
   if (!found.isFile()) throw new Bad(`${path} is a pipe or a device: save what comes from it to a file first`);
   if (readsAsDump(await startOf(path))) return verifyDump(linesFrom(path, found.size), trust, options);
   return verifyBytes(await read(path), trust, options);
+}
+
+const basename = (path) => path.split("/").filter((part) => part).at(-1) ?? "";
+
+function textOf(path, bytes) {
+  try {
+    return text(bytes);
+  } catch {
+    throw new Bad(`${path} is not UTF-8`);
+  }
 }
 
 /** Return trusted keys, given as text or as a file with one key on each line. */

@@ -1102,6 +1102,48 @@ def moment_of(time: str) -> str:
     return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z"
 
 
+# ---------------------------------------------------------------- officers
+# The officers' public keys, as an outsider brings them.
+
+OFFICERS = ("compliance", "risk")
+"""The roles that sign together."""
+_OFFICER = re.compile(
+    r"countersign-officer-public (compliance|risk) [a-z][a-z0-9-]{1,31} ([0-9a-f]{64})", re.ASCII
+)
+
+
+def read_officers(texts: Iterable[tuple[str, str]]) -> dict[str, bytes]:
+    """Return the raw public key of each role from files (name and text), or {} without files.
+
+    Raises:
+        Bad: a file is no officer's public key, a role comes twice, or one is missing.
+    """
+    found: dict[str, bytes] = {}
+    for name, text in texts:
+        key = _OFFICER.fullmatch(" ".join(text.split()))
+        if key is None:
+            raise Bad(f"{name} is not the .pub file that `countersign officer-key` wrote")
+        if key[1] in found:
+            raise Bad(f"{name}: the key of the role {key[1]} is given twice")
+        found[key[1]] = bytes.fromhex(key[2])
+    lacking = [role for role in OFFICERS if role not in found]
+    if found and lacking:
+        raise Bad(f"give the key of the role {lacking[0]} too: two officers sign together")
+    return found
+
+
+def both_signed(statement: bytes, signatures: object, keys: Mapping[str, bytes]) -> bool:
+    """Return whether both officers signed; `signatures` is hex by role, of any shape."""
+    given: Mapping[str, Any] = signatures if isinstance(signatures, dict) else {}
+    for role in OFFICERS:
+        try:
+            key = Ed25519PublicKey.from_public_bytes(keys[role])
+            key.verify(bytes.fromhex(given[role]), statement)
+        except (KeyError, TypeError, ValueError, InvalidSignature):
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- checkpoint
 # The judgement of one checkpoint: signers, quorum, and checkpoints kept outside.
 
@@ -1138,6 +1180,7 @@ class Outside:
         rotations: changes of keys, as signed notes.
         disclosures: disclosed personal values.
         fills: the broker's own fill files.
+        officers: raw public keys of both officers by role, or none.
     """
 
     vkeys: Sequence[str] = ()
@@ -1147,6 +1190,7 @@ class Outside:
     rotations: Sequence[str] = ()
     disclosures: Sequence[bytes] = ()
     fills: BrokerFile | None = None
+    officers: Mapping[str, bytes] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise Bad for unreadable input, which must not look like a finding about the file."""
@@ -1294,7 +1338,8 @@ officer_key_changed
 feed_condition agent_scoped receipt_key alarm_lost approval_resumed
 cancel_requested cancel_ended replace_requested replace_sent replace_ended
 kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-digests_registered foreign_reported flatten_asked
+digests_registered foreign_reported flatten_asked fairness_tested
+order_allocated news_twin_made case_opened case_noted case_moved
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""
@@ -1691,6 +1736,56 @@ def _ends_map(one: ShownRecord) -> bool:
     return bool(one.body["part"] + 1 == one.body["parts"])
 
 
+# ---------------------------------------------------------------- phone
+# Trades by phone, which two officers booked, against the broker's own file.
+
+
+@dataclass(slots=True)
+class Phoned:
+    """The trades by phone and give-ups on record.
+
+    Attributes:
+        booked: contents of `book_adjusted` by the record's number.
+        relied_on: those that account for a line of the broker's, each with that line.
+    """
+
+    booked: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    relied_on: dict[int, str] = field(default_factory=dict)
+
+    def accounts_for(self, report: Report, fill: BrokerFill) -> bool:
+        """Return whether one names this fill; each counts once. Report what differs."""
+        for seq, phone in self.booked.items():
+            if phone.get("reference") != fill.exec_id or seq in self.relied_on:
+                continue
+            trade = phone["trade"]
+            said = {"instrument": fill.instrument, "side": fill.side}
+            wrong = [name for name, value in said.items() if trade.get(name) != value]
+            amounts = {"quantity": fill.quantity, "price": fill.price}
+            wrong += [n for n, units in amounts.items() if units_of(str(trade.get(n))) != units]
+            if wrong:
+                text = f"{line_of(fill)}: the adjustment of record {seq} has another"
+                report.find(TAMPERED, f"{text} {', '.join(wrong)}")
+            self.relied_on[seq] = line_of(fill)
+            return True
+        return False
+
+    def judge_lacking(self, report: Report, broker: BrokerFile) -> None:
+        """Report the trades by phone that the file should have and has not."""
+        for seq, phone in self.booked.items():
+            day = stamp(int(phone.get("market_time_us", 0)) // 1_000_000)[:10].replace("-", "")
+            told = seq in self.relied_on or phone.get("sort") != "trade"
+            if not told and broker.covers(day, str(phone.get("account"))):
+                name = phone.get("reference") or "without the broker's ExecID (--reference)"
+                text = f"the broker's file lacks the trade by phone {name}, booked on {day}"
+                report.find(TAMPERED, text, seq)
+
+
+def line_of(fill: BrokerFill) -> str:
+    """Return a line of the broker's for people."""
+    shown = f"{fill.side} {decimal_of(fill.quantity)} {fill.instrument} at {decimal_of(fill.price)}"
+    return f"the broker's line {fill.line}, fill {fill.exec_id} ({shown})"
+
+
 # ---------------------------------------------------------------- fills
 # The fills on record against the broker's own file.
 #
@@ -1780,7 +1875,7 @@ class Fills:
     _booked: dict[int, _Booked] = field(default_factory=dict)
     _undone: set[tuple[str, str]] = field(default_factory=set)
     _resolved: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    _by_phone: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    phoned: Phoned = field(default_factory=Phoned)
 
     def __post_init__(self) -> None:
         for fill, _ in () if self.broker is None else self.broker.fills:
@@ -1807,8 +1902,8 @@ class Fills:
                 self._reported(report, head, body)
             case "difference_resolved":
                 self._by_person(head, body)
-            case "book_adjusted" if isinstance(body.get("reference"), str):
-                self._by_phone[body["reference"]] = (head["seq"], body)
+            case "book_adjusted" if body.get("trade"):
+                self.phoned.booked[head["seq"]] = body
             case _:
                 pass
 
@@ -1913,6 +2008,7 @@ class Fills:
         for stream, fills in left.items():
             self._judge_left(report, stream, fills)
         self._judge_lacking(report, matched)
+        self.phoned.judge_lacking(report, self.broker)
         self._judge_approved(report)
         self._say_sums(report, matched)
         if strangers:
@@ -1936,17 +2032,9 @@ class Fills:
 
     def _judge_stranger(self, report: Report, fill: BrokerFill) -> None:
         """Judge a fill of no order on record: only a signed adjustment can account for it."""
-        seq, phone = self._by_phone.get(fill.exec_id, (-1, {}))
-        trade = phone.get("trade") or {}
-        if trade:
-            said = {"instrument": fill.instrument, "side": fill.side}
-            wrong = [name for name, value in said.items() if trade.get(name) != value]
-            wrong += _other_amounts(fill, trade)
-            if wrong:
-                text = f"{_line(fill)}: the adjustment of record {seq} has another"
-                report.find(TAMPERED, f"{text} {', '.join(wrong)}")
+        if self.phoned.accounts_for(report, fill):
             return
-        text = f"{_line(fill)}: no record of this ledger approved order {fill.cl_ord_id or '-'}"
+        text = f"{line_of(fill)}: no record of this ledger approved order {fill.cl_ord_id or '-'}"
         report.find(TAMPERED, text)
 
     def _judge_left(self, report: Report, stream: str, fills: Iterable[BrokerFill]) -> None:
@@ -1962,7 +2050,7 @@ class Fills:
             report.say(f"{len(fills)} fills of {order.cl_ord_id} are booked by resolution {seqs}")
             return
         for fill in fills:
-            text, code = f"{_line(fill)} of order {order.cl_ord_id}", TAMPERED
+            text, code = f"{line_of(fill)} of order {order.cl_ord_id}", TAMPERED
             if (order.cl_ord_id, fill.exec_id) in self._undone:
                 text += ": the ledger says that the broker took it back"
             elif moment_of(fill.time) > stamp(self._last_us // 1_000_000):
@@ -2033,11 +2121,6 @@ def _pairs(fields: object) -> list[tuple[int, str]]:
     return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
 
 
-def _line(fill: BrokerFill) -> str:
-    shown = f"{fill.side} {decimal_of(fill.quantity)} {fill.instrument} at {decimal_of(fill.price)}"
-    return f"the broker's line {fill.line}, fill {fill.exec_id} ({shown})"
-
-
 def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
     """Compare a line of the broker's with the trade on record."""
     order = booked.order
@@ -2052,7 +2135,7 @@ def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
         pairs["fee"] = (decimal_of(fill.fee), decimal_of(booked.fee))
     for name, (theirs, ours) in pairs.items():
         if theirs != ours:
-            text = f"{_line(fill)} of order {order.cl_ord_id}: {name} {theirs}, on record {ours}"
+            text = f"{line_of(fill)} of order {order.cl_ord_id}: {name} {theirs}, on record {ours}"
             report.find(TAMPERED, text, booked.seq)
 
 
@@ -2071,10 +2154,129 @@ def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> No
         report.find(TAMPERED, "a fill is booked for another instrument or side than its order", seq)
 
 
-def _other_amounts(fill: BrokerFill, trade: Mapping[str, Any]) -> list[str]:
-    """Return which amounts of a signed trade by phone differ; it states them as decimal text."""
-    said = {"quantity": fill.quantity, "price": fill.price}
-    return [name for name, units in said.items() if units_of(str(trade.get(name))) != units]
+# ---------------------------------------------------------------- signed
+# What two officers signed: adjustments of a book, changes of officers, disavowals.
+#
+# Each signature is over a text that names this log (its origin and the leaf of its first record) or
+# its origin. The keys come from outside: who writes the log could put keys of his own into it.
+
+_FORM = "countersign statement v2"
+_TEXTS = ("instrument", "side", "quantity", "price")
+_TERMS = ("ref", "sort", "account", "instrument", "reference", "reason", "evidence")
+
+
+@dataclass(slots=True)
+class OfficersWord:
+    """Statements of two officers in a log; give it every record with `see`, then call `finish`.
+
+    Attributes:
+        officers: raw public keys by role, the newest of each; empty judges no signature.
+    """
+
+    officers: Mapping[str, bytes]
+    _log: str = ""
+    _first: bytes = b""
+    _adjusted: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    _changed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    _disavowed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+
+    def see(self, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes) -> None:
+        """Take one record whose bytes were verified."""
+        self._log = head["log"]
+        if head["seq"] == 0:
+            self._first = leaf
+        match head["kind"]:
+            case "book_adjusted":
+                self._adjusted[head["seq"]] = body
+            case "officer_key_changed":
+                self._changed.append((head["seq"], body))
+            case "record_disavowed":
+                self._disavowed.append((head["seq"], body))
+            case _:
+                pass
+
+    def finish(self, report: Report, relied_on: Mapping[int, str]) -> None:
+        """Judge what was signed; `relied_on` has the adjustments that account for a fill."""
+        gone = self._say_disavowed(report)
+        for seq in sorted(gone & relied_on.keys()):
+            report.find(TAMPERED, f"{relied_on[seq]} rests on record {seq}, which is disavowed")
+        if self.officers:
+            spans = self._spans(report)
+            sound = 0
+            for seq, body in self._adjusted.items():
+                keys = next((keys for began, keys in spans if began < seq), {})
+                if seq not in gone and keys:
+                    sound += self._judge(report, seq, body, keys)
+            if self._adjusted:
+                report.say(f"{sound} of {len(self._adjusted)} adjustments: both officers signed")
+            return
+        for seq, line in relied_on.items():
+            text = f"{line} rests on record {seq}: give both officers' keys with --officer"
+            report.find(NOT_CHECKABLE, text)
+
+    def _judge(
+        self, report: Report, seq: int, body: Mapping[str, Any], keys: Mapping[str, bytes]
+    ) -> bool:
+        """Report an adjustment that the officers did not sign, or signed in other words."""
+        terms = body.get("terms")
+        terms = terms if isinstance(terms, dict) else {}
+        particulars = (
+            f"ref {body.get('ref')}",
+            f"sort {body.get('sort')}",
+            f"account {terms.get('account') or '-'}",
+            f"terms {json.dumps(terms, sort_keys=True)}",
+        )
+        lines = (_FORM, "book adjustment", f"{self._log}#{self._first.hex()}", *particulars)
+        statement = "".join(f"{line}\n" for line in lines).encode()
+        if not both_signed(statement, body.get("signatures"), keys):
+            report.find(TAMPERED, "an adjustment that its two officers did not sign", seq)
+            return False
+        said = {name: body.get(name, "") for name in _TERMS}
+        said["account"] = body.get("account") if terms.get("account") else ""
+        trade = body.get("trade")
+        said |= {name: trade.get(name) for name in _TEXTS} if isinstance(trade, dict) else {}
+        other = [name for name, value in said.items() if str(terms.get(name, "")) != str(value)]
+        if other:
+            report.find(TAMPERED, f"it books another {', '.join(other)} than was signed", seq)
+        return not other
+
+    def _spans(self, report: Report) -> list[tuple[int, dict[str, bytes]]]:
+        """Return the officers' keys with the record after which they count, newest first."""
+        keys = dict(self.officers)
+        spans: list[tuple[int, dict[str, bytes]]] = []
+        for number, (seq, body) in reversed(list(enumerate(self._changed))):
+            names = ("role", "before", "after", "name")
+            role, before, after, name = (str(body.get(one)) for one in names)
+            if keys.get(role, b"").hex() != after:
+                text = f"record {seq} has another key of the role {role} than the one given"
+                report.find(NOT_CHECKABLE, text)
+                return spans
+            spans.append((seq, dict(keys)))
+            statement = (
+                f"{_FORM}\nofficer key\n{self._log}\nchange {number}\n"
+                f"role {role}\nbefore {before}\nafter {after}\nname {name}\n"
+            ).encode()
+            keys[role] = bytes.fromhex(before)
+            if not both_signed(statement, body.get("signatures"), keys):
+                report.find(TAMPERED, "changes an officer's key without both signatures", seq)
+                return spans
+        return [*spans, (-1, keys)]
+
+    def _say_disavowed(self, report: Report) -> set[int]:
+        """Say which records two officers disavowed; return those whose disavowal is proven."""
+        gone: set[int] = set()
+        for seq, body in self._disavowed:
+            named, leaf = body.get("seq"), body.get("leaf")
+            statement = f"{_FORM}\nrow disavowal\n{self._log}\nrecord {named}\nleaf {leaf}\n"
+            text = f"record {named} ({body.get('of_stream')}) is disavowed by record {seq}"
+            if not self.officers:
+                report.say(f"{text}; give --officer to check both signatures")
+            elif both_signed(statement.encode(), body.get("signatures"), self.officers):
+                gone.add(int(named or 0))
+                report.say(f"{text}: both officers signed that the gateway did not write it")
+            else:
+                report.say(f"{text}, without both officers' signatures: it counts for nothing")
+        return gone
 
 
 # ---------------------------------------------------------------- log
@@ -2128,6 +2330,7 @@ class LogVerifier:
         self._disordered = False
         self._seeds = Seeds()
         self._fills = Fills(outside.fills)
+        self._signed = OfficersWord(outside.officers)
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -2252,6 +2455,7 @@ class LogVerifier:
         if known(head):
             self._interpret(head, body)
             self._fills.see(self.report, head, body, leaf)
+            self._signed.see(head, body, leaf)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -2319,6 +2523,7 @@ class LogVerifier:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
         self._disclosed.finish(report)
         self._fills.finish(report)
+        self._signed.finish(report, self._fills.phoned.relied_on)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")
@@ -2687,12 +2892,14 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
 
 
 def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
-    """Compare the decision's fills with the broker's file, if one was given."""
-    fills = Fills(outside.fills, whole=False)
+    """Compare the fills with the broker's file, if given, and say what officers disavowed."""
+    fills, signed = Fills(outside.fills, whole=False), OfficersWord(outside.officers)
     for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
         if known(head):
             fills.see(report, head, body, leaf)
+            signed.see(head, body, leaf)
     fills.finish(report)
+    signed.finish(report, fills.phoned.relied_on)
 
 
 def _proven(
@@ -3147,7 +3354,7 @@ def verify_tiles(
 
 # ---------------------------------------------------------------- command
 
-_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account")
+_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account", "officer")
 _RECORD = ("disclosure", "header", "payload", *_BROKER)
 
 
@@ -3167,6 +3374,8 @@ what to bring, from places that you trust and not from beside FILE:
   a checkpoint that you kept earlier proves the same against your own memory
   the broker's fills prove the same against the broker: a ClOrdID is the hash of its approval,
                so a history that was written again does not match the fills of the true one
+  both officers' keys  prove who signed the adjustments of a book, such as a trade by phone, and
+               the disavowals; without them a fill that rests on one is not checkable
 
 the broker's file is CSV with a header, or a FIX log (| or SOH) whose 35=8 messages count:
   cl_ord_id exec_id instrument side quantity price          needed; FIX names are taken too
@@ -3201,6 +3410,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--broker-from", default="", help="first day of that file, YYYYMMDD")
     parser.add_argument("--broker-to", default="", help="last day of that file, YYYYMMDD")
     parser.add_argument("--broker-account", **many, help="only this account must be in that file")
+    parser.add_argument("--officer", **many, type=Path, help="an officer's .pub file; give both")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
     report = Report()
@@ -3236,6 +3446,7 @@ def _judge(asked: argparse.Namespace) -> Report:
         fills=read_fills(
             asked.broker_fills, asked.broker_from, asked.broker_to, asked.broker_account
         ),
+        officers=read_officers((path.name, read_text(path)) for path in asked.officer),
     )
     outside.check()
     if asked.file.is_dir():

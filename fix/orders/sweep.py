@@ -103,6 +103,12 @@ class Returns:
         return max(now_us, self._cancelled_us[name] + pause_us)
 
 
+def _burst_us(profile: Profile) -> int:
+    """Return the burst, less a tenth: the broker counts arrivals, which bunch a little."""
+    burst = profile.pace.cancel_burst
+    return (burst - burst // 10) * _SECOND_US
+
+
 class Sweep:
     """One sweep over the orders that were live when it began and those that live again."""
 
@@ -126,7 +132,7 @@ class Sweep:
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
         self._profile = profile
         self._next_id = attempt * _IDS_PER_ATTEMPT
-        self._tokens_us = profile.pace.cancel_burst * _SECOND_US  # times messages per second
+        self._tokens_us = _burst_us(profile)  # times messages per second
         self._filled_us = now_us
         self._mass_at_us: int | None = None
         self._next_us: dict[str, int] = {}
@@ -232,7 +238,7 @@ class Sweep:
         """Refill the token bucket for the time since the last call, up to the burst."""
         pace = self._profile.pace
         gained = max(0, now_us - self._filled_us) * pace.cancels_per_s
-        self._tokens_us = min(pace.cancel_burst * _SECOND_US, self._tokens_us + gained)
+        self._tokens_us = min(_burst_us(self._profile), self._tokens_us + gained)
         self._filled_us = now_us
 
     def _new_id(self) -> int:

@@ -16,9 +16,11 @@ from typer.models import CommandInfo
 from audit.errors import AuditError
 from fix.errors import FixError
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
+from gateway.cli.verbs import evaluate as judging
 from gateway.cli.verbs import train as training
+from gateway.cli.verbs.evidence import ask as asking
+from gateway.cli.verbs.evidence import cases, govern, privacy
 from gateway.cli.verbs.evidence import check as checking
-from gateway.cli.verbs.evidence import govern, privacy
 from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
@@ -57,7 +59,9 @@ for group in (
     pausing,
     modes,
     feeding,
+    cases,
     govern,
+    asking,
     differing,
     adjusting,
     keys,
@@ -67,6 +71,7 @@ for group in (
     profiling,
     privacy,
     training,
+    judging,
 ):
     group.register(app)
 

@@ -12,9 +12,12 @@ from urllib.parse import quote
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.requests import ApprovalQuestion, IntentResponse, RuleLine
+from gateway.desk.agents.withheld import withheld_from_agents, without_conduct
+from gateway.desk.requests import ApprovalQuestion, IntentResponse, RuleLine, WordsEffect
 from gateway.errors import NotReadyError
+from gateway.installation.keys.roles import Role
 from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.decision import IntentProposed
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
 from gateway.walk.projections.outbox import Orders
@@ -62,6 +65,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
             verdict=None,
             rules=(),
             cl_ord_id=None,
+            words=words_of(records),
             permalink=permalink_of(decision_id),
             record_seq=records[-1].seq,
             record_leaf=records[-1].leaf.hex(),
@@ -78,12 +82,13 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         reason=reason,
         verdict=judged["action"],
         approval=asked_of(records),
-        rules=tuple(_rule_line(rule) for rule in judged["results"]),
+        rules=_rule_lines(judged["results"]),
         cl_ord_id=None if order is None else order.cl_ord_id,
         side=None if order is None else given.intent.side.value,
         quantity=fields.get(ORDER_QTY),
         limit_price=fields.get(PRICE),
         order_state=None if order is None else _state_of(decision_id, records),
+        words=words_of(records),
         permalink=permalink_of(decision_id),
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
@@ -114,6 +119,13 @@ def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
     return ApprovalQuestion(
         intent_digest=asked.intent_digest, expires_us=asked.expires_us, band=asked.band
     )
+
+
+def words_of(records: Sequence[Record]) -> WordsEffect | None:
+    """Return what words did to the newest sizing; None if there is none, or an older version's."""
+    sized = [IntentProposed.of(r) for r in records if r.kind is Kind.INTENT_PROPOSED]
+    words = sized[-1].words if sized else None
+    return None if words is None else WordsEffect.model_validate(words)
 
 
 def told(records: Sequence[Record]) -> tuple[Told, str | None]:
@@ -159,12 +171,24 @@ def record_document(record: Record) -> dict[str, Any]:
     }
 
 
+def documents_for(role: Role, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return records as the API shows them to this role: agents are not told of conduct rules."""
+    documents = [record_document(record) for record in records]
+    if role is Role.AGENT:
+        return [withheld_from_agents(one) for one in documents]
+    return documents
+
+
+def _rule_lines(results: Sequence[dict[str, Any]]) -> tuple[RuleLine, ...]:
+    return tuple(_rule_line(rule) for rule in without_conduct(results))
+
+
 def _rule_line(rule: dict[str, Any]) -> RuleLine:
     def text(name: str) -> str | None:
         return None if rule[name] is None else str(rule[name])
 
     return RuleLine(
-        rule=f"{rule['rule_id']}.{rule['check']}",
+        rule=".".join(filter(None, (rule["rule_id"], rule["check"]))),
         action=rule["action"],
         reason=rule["reason"],
         observed=text("observed"),

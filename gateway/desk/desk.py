@@ -16,13 +16,20 @@ from fix.durable.kill_word import KillWord
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.agents.replacing import ReplaceParts, Replacing
 from gateway.desk.agents.scope import Scopes
-from gateway.desk.answers import intent_response, record_document, told
+from gateway.desk.answers import documents_for, intent_response, told
 from gateway.desk.feeding import Feeding
-from gateway.desk.intents import decision_id_of, request_document, wish_of
+from gateway.desk.intents import (
+    decision_id_of,
+    request_document,
+    wish_of,
+    without_listed_words,
+)
 from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.cancel_all import CancelAll
+from gateway.desk.persons.checkpoint.answering import refuse_hold, seen_by
+from gateway.desk.persons.checkpoint.holds import case_of, waiting_until_us
 from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.holds import case_of, waiting_until_us
+from gateway.desk.persons.governing.turns import Turns
 from gateway.desk.persons.kill import KillSwitch
 from gateway.desk.reads import Reads
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
@@ -41,7 +48,7 @@ from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import deadlines
-from gateway.walk.approval import agree, end_hold, is_over, order_of, release
+from gateway.walk.approval import Said, agree, end_hold, is_over, order_of, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch
 from gateway.walk.journal import decision as journal
@@ -53,6 +60,7 @@ from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
 from inference.errors import EngineError
 from risk.approved import ApprovedOrder
+from risk.policy.policy import Policy
 from risk.sizing import Sizing
 from risk.state.instrument import Instrument
 
@@ -74,6 +82,7 @@ class DeskParts:
         session: returns the FIX session's state, from memory; None without a session.
         foreign: orders at the broker that are not ours; None where nobody folds them.
         cancel_all: cancels every live order; None without a FIX session, as `drills`.
+        policy_misfits: says in what a policy contradicts the instruments or the broker.
     """
 
     tags: Tags
@@ -98,6 +107,7 @@ class DeskParts:
     foreign: ForeignOrders | None = None
     cancel_all: CancelAll | None = None
     drills: Drills | None = None
+    policy_misfits: Callable[[Policy], tuple[str, ...]] = lambda _: ()
 
 
 @dataclass(slots=True)
@@ -109,6 +119,7 @@ class Desk:
     reads: Reads = field(init=False)
     scopes: Scopes = field(init=False)
     order_desk: OrderDesk = field(init=False)
+    turns: Turns = field(default_factory=Turns)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
@@ -148,14 +159,15 @@ class Desk:
 
     def make(self, case: Case) -> Decision:
         """Decide one case and send the order if it was approved."""
-        with self.own.telemetry.span("decide"):
-            decision = decide(case, self.own.tools, self.own.section)
-        self.own.telemetry.count("countersign.decisions", result=decision.result)
-        if decision.judged is not None:
-            self.own.orders.catch_up((decision.judged.record,))
-        if decision.result is Result.HELD:
-            self._cases[case.decision_id] = case
-        self._send(decision)
+        with self.turns.one():
+            with self.own.telemetry.span("decide"):
+                decision = decide(case, self.own.tools, self.own.section)
+            self.own.telemetry.count("countersign.decisions", result=decision.result)
+            if decision.judged is not None:
+                self.own.orders.catch_up((decision.judged.record,))
+            if decision.result is Result.HELD:
+                self._cases[case.decision_id] = case
+            self._send(decision)
         return decision
 
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
@@ -169,15 +181,14 @@ class Desk:
         if not self._room.acquire(blocking=False):
             raise BusyError(part="desk", state="busy with other intents: try again")
         try:
-            return self._submit(caller, request)
+            with self.turns.one():
+                return self._submit(caller, without_listed_words(request))
         finally:
             self._room.release()
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
-        if request.instrument not in self.own.instruments:
-            raise UnknownInstrumentError(
-                problem=said_unknown(request.instrument, self.own.instruments)
-            )
+        if request.instrument not in (known := self.own.instruments):
+            raise UnknownInstrumentError(problem=said_unknown(request.instrument, known))
         decision_id = decision_id_of(caller.name, request.client_key)
         with self._answers:
             if self.own.orders.get(decision_id) is None:
@@ -211,7 +222,7 @@ class Desk:
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
         self.reads.note(reader, stream)
-        return {"decision_id": decision_id, "records": [record_document(r) for r in records]}
+        return {"decision_id": decision_id, "records": documents_for(reader.role, records)}
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest
@@ -222,43 +233,37 @@ class Desk:
             UnknownDecisionError: no decision has this id.
             ApprovalRefusedError: the decision is not held, or this person may not answer.
         """
-        with self._answers:
-            standing = self.own.orders.get(decision_id)
-            case = self._cases.get(decision_id)
-            section = self.own.section
+        with self.turns.one(), self._answers:
+            own, section = self.own, self.own.section
+            standing, case = own.orders.get(decision_id), self._cases.get(decision_id)
             approval = agree(
                 standing, case, caller.name, answer.intent_digest, section, section.now()
             )
             if standing is None or case is None or standing.verdict is None:
                 raise ApprovalRefusedError(problem="nothing waits for approval here")
-            if answer.approve:
-                self._renewable(case)
-            del self._cases[decision_id]
             if not answer.approve:
-                records = self.own.tools.ledger.append(
-                    journal_verdicts.approval_refused(
-                        standing,
-                        caller.name,
-                        answer.note,
-                        verdict_seq=standing.verdict.seq,
-                        market_time_us=self.own.market.now_us(),
-                    ),
-                    journal.decision_sealed(case.stream, "hold_refused", account=standing.account),
-                    lane=Lane.URGENT,
+                del self._cases[decision_id]
+                refuse_hold(
+                    standing,
+                    caller.name,
+                    answer.note,
+                    market_time_us=own.market.now_us(),
+                    ledger=own.tools.ledger,
+                    orders=own.orders,
                 )
-                self.own.orders.catch_up(records)
                 return {"decision_id": decision_id, "result": "refused"}
-            decision = release(
-                standing, case, approval, self.own.tools, section, self.own.orders, answer.note
-            )
+            shown = seen_by(own.reader, caller.name, decision_id, answer.sheet_digest)
+            self._renewable(case)
+            del self._cases[decision_id]
+            said = Said(note=answer.note, shown=shown)
+            decision = release(standing, case, approval, own.tools, section, own.orders, said)
         self._send(decision)
         if decision.result is not Result.APPROVED:
             return {"decision_id": decision_id, "result": decision.result.value}
         records = tuple(self.own.reader.records(stream=f"decision/{decision_id}"))
         result, reason = told(records)
-        return {"decision_id": decision_id, "result": result} | (
-            {"reason": reason} if reason else {}
-        )
+        answered = {"decision_id": decision_id, "result": result}
+        return answered | ({"reason": reason} if reason else {})
 
     def resume_hold(self, standing: Standing) -> bool:
         """Take over a hold of an earlier run, with its remaining life; return whether it goes on.

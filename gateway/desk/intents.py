@@ -14,6 +14,7 @@ from gateway.errors import RequestError
 from gateway.feeds.live.items import ticks_of
 from gateway.walk.journal.persons import Persons
 from risk.state.instrument import Instrument
+from risk.windows.fairness.criteria import PRODUCT, masked
 
 
 def decision_id_of(caller: str, client_key: str) -> str:
@@ -24,6 +25,16 @@ def decision_id_of(caller: str, client_key: str) -> str:
     """
     digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:32]
     return f"{caller}-{digest}"
+
+
+def without_listed_words(request: IntentRequest) -> IntentRequest:
+    """Return a request whose reason has no word of a protected attribute or listed proxy.
+
+    Each is replaced by `[masked]` before anything is recorded: the mark on record says that one
+    was there, and nothing says which.
+    """
+    reason = masked(request.reason, PRODUCT.terms)
+    return request if reason == request.reason else request.model_copy(update={"reason": reason})
 
 
 def request_document(
@@ -38,8 +49,10 @@ def request_document(
     """
     document: dict[str, JSON] = request.model_dump(mode="json")
     personal: list[Personal] = []
+    if request.allocation is None:
+        del document["allocation"]
     if request.person is None:
-        del document["person"]  # as in records made before the field existed
+        del document["person"]  # as in records made before the fields existed
     else:
         who = persons.subject(request.person)
         document["person"] = who

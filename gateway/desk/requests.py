@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from gateway.errors import IntakeError
 from gateway.feeds.live.items import Symbol
 from gateway.feeds.text import refuse_hidden_text
+from risk.windows.allocation import WHOLE_BP
 
 MAX_EXPOSURE_BP = 100_000
 # not \d, which takes the digits of every script
@@ -36,6 +37,25 @@ class RequestModel(BaseModel):
     """A strict, closed body of a request or an answer."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class AllocationShare(RequestModel):
+    """One client account's share of an order."""
+
+    client: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9._-]{1,32}$", description="account code, not a name")
+    ]
+    share_bp: Annotated[int, Field(ge=1, le=10_000, description="share, basis points")]
+
+
+def _whole(shares: list[AllocationShare] | None) -> list[AllocationShare] | None:
+    if shares is None:
+        return None
+    if len({one.client for one in shares}) != len(shares):
+        raise ValueError("each client stands once")
+    if sum(one.share_bp for one in shares) != WHOLE_BP:
+        raise ValueError("the shares sum to 10,000 basis points")
+    return shares
 
 
 class IntentRequest(RequestModel):
@@ -103,6 +123,17 @@ class IntentRequest(RequestModel):
         ),
     ] = None
 
+    allocation: Annotated[
+        list[AllocationShare] | None,
+        Field(
+            min_length=1,
+            max_length=50,
+            description="split of the order across client accounts; on record before the order"
+            " trades, and no other split is accepted afterwards",
+        ),
+        AfterValidator(_whole),
+    ] = None
+
     def limit_minor(self) -> Decimal | None:
         """Return the limit price as a Decimal in currency units, or None."""
         return None if self.limit_price is None else Decimal(self.limit_price)
@@ -129,6 +160,26 @@ class ApprovalQuestion(RequestModel):
         Field(description="the hold ends then, microseconds UTC; sooner if time says so"),
     ]
     band: dict[str, int | str]
+
+
+class WordsEffect(RequestModel):
+    """What the narrative changed: the same forecast and order with its words heard and blanked.
+
+    Log returns, volatilities and the shortfall (mean of the worst 2.5 % of paths, for a long
+    position) are in 1e-8, chances and exposures in basis points, lots are signed.
+    """
+
+    result: Annotated[
+        Literal["no_news", "missing", "measured"],
+        Field(description="no_news: there were no words; missing: `reason` says why"),
+    ]
+    reason: str = ""
+    heard: dict[str, int] | None = None
+    blanked: dict[str, int] | None = None
+    difference: Annotated[
+        dict[str, int | None] | None,
+        Field(description="heard less blanked, with the Monte Carlo error of the mean"),
+    ] = None
 
 
 class SignedReceipt(RequestModel):
@@ -171,6 +222,10 @@ class IntentResponse(RequestModel):
     order_state: Annotated[
         str | None, Field(description="as `GET /v1/orders/{id}` names it, when this was answered")
     ] = None
+    words: Annotated[
+        WordsEffect | None,
+        Field(description="what news did to forecast and order; none: no order was sized"),
+    ] = None
     permalink: Annotated[str | None, Field(description="the decision's page")] = None
     record_seq: int | None
     record_leaf: str | None
@@ -194,7 +249,14 @@ class ApprovalRequest(RequestModel):
     intent_digest: Annotated[
         str, Field(pattern=r"^[0-9a-f]{64}$", description="digest of the intent that was read")
     ]
-    note: Words = ""
+    sheet_digest: Annotated[
+        str,
+        Field(
+            pattern=r"^([0-9a-f]{64})?$",
+            description="digest of the sheet that was read; needed to approve",
+        ),
+    ] = ""
+    note: Annotated[Words, Field(min_length=1, description="why; it is kept")]
 
 
 class KillRequest(RequestModel):
@@ -217,7 +279,7 @@ class KillRequest(RequestModel):
 
 
 class StopRequest(RequestModel):
-    """The reason of a stop, of cancelling every order, or of a drill."""
+    """The reason of a stop, of cancelling every order, of a drill, or of the next policy."""
 
     reason: Annotated[Words, Field(min_length=1)]
 

@@ -5,23 +5,27 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from inference.forecast.forecast import Forecast
-from risk.policy.policy import SizingPolicy
-from risk.sizing import Sizing, size, size_exposure
+from risk.policy.policy import Policy, SizingPolicy
+from risk.sizing import Sizing, size_exposure, size_within
 from risk.state.book import Book
 from risk.state.instrument import Instrument
+from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote
 
 OVERLAY: Final = "vol-target-overlay"
 AGENT_WISH: Final = "agent-exposure"
 
-Propose = Callable[[Forecast, Book, Quote], Sizing]
+Propose = Callable[[Forecast, Book, Quote, BookPaths | None], Sizing]
 
 
-def overlay(policy: SizingPolicy, instrument: Instrument) -> Propose:
-    """Return the overlay: exposure = target volatility / forecast volatility, long or flat."""
+def overlay(policy: Policy, instrument: Instrument) -> Propose:
+    """Return the overlay: exposure = target volatility / forecast volatility, long or flat.
 
-    def propose(forecast: Forecast, book: Book, quote: Quote) -> Sizing:
-        return size(policy, forecast, book, instrument, quote, book.equity_minor)
+    Under a policy of format 2 it stays inside the budgets on the paths of the whole book.
+    """
+
+    def propose(forecast: Forecast, book: Book, quote: Quote, paths: BookPaths | None) -> Sizing:
+        return size_within(policy, forecast, book, instrument, quote, paths)
 
     return propose
 
@@ -38,7 +42,7 @@ class Wish:
 def wish(policy: SizingPolicy, instrument: Instrument, wanted: Wish) -> Propose:
     """Return an agent's wish as a proposal; only the rules limit it."""
 
-    def propose(_: Forecast, book: Book, quote: Quote) -> Sizing:
+    def propose(_: Forecast, book: Book, quote: Quote, __: BookPaths | None) -> Sizing:
         return wished(policy, instrument, wanted, book, quote)
 
     return propose

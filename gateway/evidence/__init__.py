@@ -11,7 +11,7 @@ Not here: appending to the walk's streams, formats.
     statement     `statement`: an account's day, folded from records
     explanation   `show`: everything about a decision, as one JSON document
     bundle        `export`: one decision as a bundle that proves itself
-    proof         `receipt` and `prove`: evidence in one small file
-    receipts      `verify-receipt`: an answer against its signature and the ledger
-    publication/  the log for outsiders: checkpoint, tiles, mirror, witness policy
+    answers/      what persons ask of many records: the flow of orders
+    fairness/     `fairness`: the tests of a window of days
+    publication/  evidence for outsiders: receipts, proofs, checkpoint, tiles, mirror
 """

@@ -21,6 +21,7 @@ from audit.verifier.verify import (
     Report,
     Trust,
     read_keys,
+    read_officers,
     read_text,
 )
 
@@ -36,10 +37,11 @@ def read_outside(
     kept: Sequence[Path] = (),
     rotations: Sequence[Path] = (),
     fills: BrokerFile | None = None,
+    officers: Sequence[Path] = (),
 ) -> Outside:
     """Read vkey lines or files of them, a C2SP tlog-policy, kept checkpoints, key changes.
 
-    `fills` is what `read_fills` of the verifier read.
+    `fills` is what `read_fills` of the verifier read; `officers` are both officers' `.pub` files.
 
     Raises:
         Bad: when one of them does not parse.
@@ -53,6 +55,7 @@ def read_outside(
         notes=[path.read_bytes() for path in kept],
         rotations=[read_text(path) for path in rotations],
         fills=fills,
+        officers=read_officers((path.name, read_text(path)) for path in officers),
     )
     if policy is not None:
         _check_alone(f"--policy {policy}", Outside(policy=given.policy))

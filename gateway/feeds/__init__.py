@@ -2,6 +2,7 @@
 
 Not here: a decision, tagging of news, an append.
 
+    scales        the fitted scale of each instrument, for model pairs of codec 2
     sessions      the playback: the sessions of 2018 of two index series, in order
     text          invisible characters in text from outside
     intake        parsers for data from outside

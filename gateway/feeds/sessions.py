@@ -25,6 +25,8 @@ from zoneinfo import ZoneInfo
 from gateway.errors import IntakeError
 from gateway.feeds.intake import DailySeries, DatedEvent, DayRow, parse_daily_series
 from gateway.feeds.news.events import load_events, news_item
+from gateway.feeds.scales import Scales
+from inference.scale.schedule import FIT_MAX
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -33,6 +35,7 @@ CLOSE = time(16, 0)
 EARLY_CLOSE = time(13, 0)
 PLAYED_YEAR = 2018
 HISTORY_BARS = 300
+FITTED_BARS = FIT_MAX + 100  # a fit ends at a quarter's start, up to 66 bars back
 HALF_SPREAD_BP = 2
 NEWS_DAYS = 10
 TICKS_PER_LEVEL = Decimal(10)  # level / 10 dollars, 100 ticks a dollar
@@ -96,6 +99,7 @@ class Playback:
     series: tuple[tuple[PlayedInstrument, DailySeries], ...]
     events: tuple[DatedEvent, ...]
     days: tuple[date, ...]
+    scales: Scales | None = None
 
     def sessions(self, limit: int | None = None) -> Iterator[PlaybackSession]:
         """Yield one entry per instrument and session in time order, at most `limit`."""
@@ -148,22 +152,16 @@ class Playback:
             asset_class=AssetClass.INDEX,
             frequency=Frequency.DAILY,
             as_of_us=open_us,
-            bars=tuple(
-                Bar(
-                    close_time_us=market_time_us(past.day, closing_time(past.day)),
-                    open_ticks=past.open_ticks,
-                    high_ticks=past.high_ticks,
-                    low_ticks=past.low_ticks,
-                    close_ticks=past.close_ticks,
-                )
-                for past in series.rows[at - HISTORY_BARS : at]
-            ),
+            bars=tuple(bar_of(past) for past in series.rows[at - HISTORY_BARS : at]),
             news=tuple(
                 news_item(event)
                 for event in self.events
                 if since_us < event.published_us <= open_us
             ),
         )
+        if self.scales is not None:
+            known = [bar_of(past) for past in series.rows[max(0, at - FITTED_BARS) : at]]
+            snapshot = self.scales.on(snapshot, known)
         return PlaybackSession(
             index=index,
             session=session,
@@ -231,6 +229,17 @@ def closing_time(day: date) -> time:
     thanksgiving_friday = day.month == 11 and weekday == friday and 23 <= day.day <= 29  # noqa: PLR2004 - the calendar
     eve = (day.month, day.day) in {(7, 3), (12, 24)} and monday <= weekday <= thursday
     return EARLY_CLOSE if thanksgiving_friday or eve else CLOSE
+
+
+def bar_of(row: DayRow) -> Bar:
+    """Return a day's finished bar."""
+    return Bar(
+        close_time_us=market_time_us(row.day, closing_time(row.day)),
+        open_ticks=row.open_ticks,
+        high_ticks=row.high_ticks,
+        low_ticks=row.low_ticks,
+        close_ticks=row.close_ticks,
+    )
 
 
 def market_time_us(day: date, at: time) -> int:

@@ -30,6 +30,7 @@ from gateway.installation.settings_file import (
     settings_file,
     without_secrets,
 )
+from risk.state.pilot import PilotLimits
 
 PREFIX = "COUNTERSIGN_"
 # Names that the set-up and the tests read.
@@ -187,6 +188,27 @@ class PlaybackSettings(SettingsSection):
     )
 
 
+class PilotSettings(SettingsSection):
+    """The further limits of pilot mode, which both officers sign; unset permits nothing."""
+
+    instruments: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*)?$",
+        description="the only instruments of pilot mode, such as AAPL,MSFT",
+    )
+    price_max_minor: int = Field(default=0, ge=0, description="highest limit price, minor units")
+    value_max_minor: int = Field(default=0, ge=0, description="largest order, minor units")
+    orders_per_day: int = Field(default=0, ge=0, description="most orders on one day, UTC")
+    position_max_lots: int = Field(default=0, ge=0, description="largest position, lots")
+
+    def limits(self) -> PilotLimits:
+        """Return the limits as the core has them."""
+        return PilotLimits(
+            instruments=tuple(sorted(filter(None, self.instruments.split(",")))),
+            **self.model_dump(exclude={"instruments"}),
+        )
+
+
 class AlarmSettings(SettingsSection):
     """Alarms for operators."""
 
@@ -288,6 +310,7 @@ class Settings(BaseSettings):
     simulator: SimulatorSettings = SimulatorSettings()
     playback: PlaybackSettings = PlaybackSettings()
     feeds: FeedSettings = FeedSettings()
+    pilot: PilotSettings = PilotSettings()
     alarms: AlarmSettings = AlarmSettings()
     retention: RetentionSettings = RetentionSettings()
     liability: LiabilitySettings = LiabilitySettings()

@@ -25,6 +25,7 @@ from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.orders import PacedCancels
 from gateway.desk.persons.kill import KillSwitch
+from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
@@ -33,8 +34,10 @@ from gateway.launch.controls import (
     enter_mode,
     make_controls,
     make_foreign,
+    make_held_back,
     make_section,
     make_session,
+    no_replace,
 )
 from gateway.launch.events import Events
 from gateway.launch.feeds import make_feeding, make_market, said_hours, start_line
@@ -57,6 +60,7 @@ from gateway.launch.parts import (
 from gateway.launch.plan import Plan
 from gateway.launch.session import await_session, begin_anew, numbers_of, session_of
 from gateway.launch.threads.alarms import start_alarms
+from gateway.launch.threads.conduct import start_conduct
 from gateway.launch.threads.files import start_files
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.launch.threads.pulse import start_pulse
@@ -67,7 +71,6 @@ from gateway.surfaces.web.doors import SIGN_IN
 from gateway.surfaces.web.sessions import Sessions
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import failpoints
-from gateway.walk.approval import held_back
 from gateway.walk.dispatch import DispatchTools, withdraw_late
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
@@ -170,9 +173,11 @@ class _Starter:
         self._connect(fix, ledger, reader)
         self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
+        self._conduct = start_conduct(self._stack, reader, ledger)
         views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
+        ledger.subscribe(site.state.flow.follow)
         server.start(start_alarms(plan, self._stack, desk, ledger, site))
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
@@ -273,7 +278,8 @@ class _Starter:
             market_now_us=self._market.now_us,
             persons=self._vault,
             away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
-            held_back=lambda one: held_back(one, section) if plan.sends else "shadow_mode",
+            held_back=make_held_back(plan, section, self._orders),
+            no_replace=no_replace(plan),
         )
         return Desk(
             DeskParts(
@@ -299,6 +305,7 @@ class _Starter:
                 foreign=foreign,
                 cancel_all=cancel_all,
                 drills=drills,
+                policy_misfits=lambda policy: tuple(misfits(plan.table.listings, policy, profile)),
             )
         )
 
@@ -383,6 +390,7 @@ class _Starter:
             **part_states(ledger, engine, fix if self._plan.sends else None, section),
             "database": self._pulse.state,
             "housekeeping": self._housekeeping.state,
+            "conduct": self._conduct.state,
             "settler": self._settler.state,
             "orders": self._orders.state,
             **self._publishing.parts(),

@@ -1,5 +1,8 @@
 """Functions that make the controls apart from the kill; see `app`."""
 
+from collections.abc import Callable
+from typing import Final
+
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
@@ -8,7 +11,7 @@ from fix.durable.kill_word import KillWord
 from gateway import clock
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.modes import ModeWanted, refuse_mode
+from gateway.desk.persons.governing.modes import ModeWanted, refuse_mode
 from gateway.desk.persons.statements import log_id
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
@@ -16,13 +19,18 @@ from gateway.installation.children.shadow import ShadowFix
 from gateway.installation.keys.mode_mark import signed_mode
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
+from gateway.walk.approval import beyond_pilot, held_back
 from gateway.walk.journal.control.modes import Mode, mode_entered
+from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import newest_drill
 from gateway.walk.projections.modes import MODE_KINDS, mode_history
 from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Standing
 from gateway.walk.projections.stops import open_cancel_all
 from gateway.walk.section import Section
+
+NO_REPLACE: Final = "pilot mode replaces no order: cancel it and send a new one"
 
 
 def make_controls(
@@ -80,6 +88,27 @@ def make_section(plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReade
     return section
 
 
+def make_held_back(plan: Plan, section: Section, orders: Orders) -> Callable[[Standing], str]:
+    """Return what says why the mode or a stop keeps an approved order from leaving."""
+    limits, instruments = plan.settings.pilot.limits(), plan.instruments
+
+    def why(standing: Standing) -> str:
+        if stop := held_back(standing, section):
+            return stop
+        if plan.tags.mode != Mode.PILOT or standing.approving is None:
+            return ""
+        symbol = VerdictGiven.of(standing.approving).intent.instrument
+        instrument = instruments[symbol]
+        return beyond_pilot(standing, limits, section, orders, instrument, clock.wall_us())
+
+    return why if plan.sends else lambda _: "shadow_mode"
+
+
+def no_replace(plan: Plan) -> str:
+    """Return why no order is replaced in this mode, or the empty text."""
+    return NO_REPLACE if plan.tags.mode == Mode.PILOT else ""
+
+
 def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
     """Return the record of a mode that begins, or of a new account or session in it.
 
@@ -92,7 +121,8 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
     sender, target = broker.sender_comp_id, broker.target_comp_id
     history = mode_history(reader.records(stream="control", kinds=MODE_KINDS))
     account = plan.tags.account
-    wanted = ModeWanted(mode=mode, account=account, sender=sender, target=target)
+    limits = str(plan.settings.pilot.limits()) if mode is Mode.PILOT else ""
+    wanted = ModeWanted(mode=mode, account=account, sender=sender, target=target, limits=limits)
     log = log_id(reader, plan.origin) if reader.head().size else f"{plan.origin}#new"
     signatures = refuse_mode(
         wanted,
@@ -101,13 +131,15 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         signatures=signed_mode(plan.state.keys),
         keys=plan.keyring.public_keys(),
     )
-    if history.mode == mode and (sender, target) in history.sessions:
+    bound = (sender, target) in history.sessions and limits == history.limits
+    if history.mode == mode and bound:
         return ()
     draft = mode_entered(
         plan.tags,
         before=history.mode,
         sender=sender,
         target=target,
+        limits=limits,
         log=log,
         signatures=signatures,
     )

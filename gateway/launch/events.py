@@ -28,7 +28,7 @@ from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import STEPS
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import record_resets
-from gateway.walk.reconciliation.asking import Budget
+from gateway.walk.reconciliation.asking import Budget, ended_unheard
 from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
 from gateway.walk.reconciliation.recovery import MASS_STATUS, reconcile
@@ -112,6 +112,7 @@ class Events:
                 inbox_offset=settler.offset,
                 told=self._answered,
                 mass_id=f"M{clock.wall_us()}" if self.mass_status else "",
+                ended=ended_unheard(self._orders.placed(), fix.resets()),
             )
 
     def _go_on_cancelling(self) -> None:

@@ -16,6 +16,7 @@ from gateway.feeds.live.kept import KeptTables
 from gateway.feeds.live.series import KEPT
 from gateway.feeds.market import Market
 from gateway.feeds.news.fed import NEWS_US
+from gateway.feeds.scales import scales_for
 from gateway.launch.plan import Plan
 from gateway.launch.threads.files import states_of
 from gateway.walk.section import Section
@@ -39,6 +40,7 @@ def make_market(plan: Plan) -> Market:
     calendars = Calendars(names) if plan.keeps_hours else None
     market = FedMarket(plan.instruments, limits, calendars=calendars)
     market.files = states_of(plan.sources)
+    market.scales = scales_for(plan.settings.engine.model)
     return market
 
 

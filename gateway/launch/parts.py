@@ -53,7 +53,7 @@ from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.section import Section
-from inference.codec.codec import ReturnCodec
+from inference.codec.scaled import codec_named
 from inference.engine.port import EngineConfig, EngineState
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
@@ -239,7 +239,8 @@ def start_counterparty(
 def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
     """Return the tools of `decide`."""
     settings = plan.settings.engine
-    table, codec = load_table(load_pair(settings.model)), ReturnCodec()
+    pair = load_pair(settings.model)
+    table, codec = load_table(pair), codec_named(pair.codec_digest)
     return Tools(
         ledger=ledger,
         engine=engine,

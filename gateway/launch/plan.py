@@ -37,6 +37,7 @@ from gateway.installation.policies.policy import development_policy
 from gateway.installation.policies.policy_files import served_policy
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
+from gateway.launch.threads.vitals import Vitals
 from gateway.privacy.erasure import years_of
 from gateway.walk.journal.run import (
     RunOpening,
@@ -112,6 +113,7 @@ class Plan:
                 adv_lots=one.adv_lots,
                 margin_bp=one.margin_bp,
                 borrow_bp=one.borrow_bp,
+                locate_lots=one.locate_lots,
             )
             for one in self.table.listings
         )
@@ -119,6 +121,7 @@ class Plan:
             listed={row.symbol: row for row in rows},
             table_digest=self.table.digest,
             listed_at_us=self.first_as_of_us,
+            health=Vitals(self.state.root),
         )
 
     @property

@@ -51,7 +51,7 @@ def build_site(
     app = build_api(desk, keyring, entrance.refusals)
     app.state.privacy = privacy
     app.state.log = log
-    register(app, views, DeskActions(desk), entrance, DeskControls(desk))
+    register(app, views, DeskActions(desk, app.state.flow_days), entrance, DeskControls(desk))
     access_rows(app)
     return app
 

@@ -65,6 +65,17 @@ METRICS: Final = {
     "countersign_orders_total": MetricSpec(
         kind=COUNTER, labels=("result",), help="orders handed to the FIX child, by result"
     ),
+    "countersign_refusals_total": MetricSpec(
+        kind=COUNTER,
+        labels=("by", "action", "rule", "reason"),
+        help="refusals and holds on record, by who refused, rule and reason",
+    ),
+    "countersign_way_us_total": MetricSpec(
+        kind=COUNTER, labels=("leg",), help="microseconds that a part of the way took, in all"
+    ),
+    "countersign_way_timed_total": MetricSpec(
+        kind=COUNTER, labels=("leg",), help="how often a part of the way was timed"
+    ),
     "countersign_refused_attempts_total": MetricSpec(
         kind=COUNTER, labels=("reason",), help="refused callers, by reason (record access_refused)"
     ),

@@ -5,7 +5,7 @@ HTTP, printing, a thread.
 
     ports            ports and values that the three walk functions are given
     decision         decide(), snapshot to verdict
-    placebo          the table model's twin of every decision
+    sampled/         the paths of the whole book, and the twins of every decision
     deadlines        ends of holds, agreements and approvals, on two clocks
     section          the lock under which verdicts are given, compare-and-swap
     approval         held decisions and their renewal

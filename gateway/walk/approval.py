@@ -5,7 +5,7 @@ priced and judged again, and it must lie inside the agreed band. Nothing approve
 without an answer in time ends, and its reservation is free.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from audit.sequencer.ledger import Lane
@@ -14,16 +14,29 @@ from gateway.walk import deadlines
 from gateway.walk.decision import Decision, Result, renew
 from gateway.walk.journal import verdict as journal
 from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.journal.verdict import SheetShown, VerdictGiven
 from gateway.walk.ports import Case, Tools
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import Approval, ApprovedOrder, approve, grant
 from risk.errors import ApprovalError
+from risk.state.instrument import Instrument
+from risk.state.pilot import PilotLimits, PilotOrder, passed
+from risk.verdict import RuleId
+
+DAY_US: Final = 86_400_000_000
 
 # the outcome of a decision whose renewal did not lead to an order; otherwise: rejected
 ENDED_BY: Final = {Result.NO_TRADE: "no_trade", Result.NO_FORECAST: "no_forecast"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a person says with a yes: why, and what he was shown."""
+
+    note: str
+    shown: SheetShown
 
 
 def agree(
@@ -74,16 +87,22 @@ def release(
     tools: Tools,
     section: Section,
     orders: Orders,
-    note: str,
+    said: Said,
 ) -> Decision:
     """Record the agreement, sample again, judge again; return the renewed decision.
 
-    Unless it is approved, the hold ends here and its reservation is free.
+    Unless the decision is approved, the hold ends here and its reservation is free.
     """
     if standing.verdict is None:
         raise AssertionError("agree() has seen the verdict")
     (given,) = tools.ledger.append(
-        journal.approval_given(standing, approval, verdict_seq=standing.verdict.seq, note=note)
+        journal.approval_given(
+            standing,
+            approval,
+            verdict_seq=standing.verdict.seq,
+            note=said.note,
+            shown=said.shown,
+        )
     )
     orders.catch_up((given,))
     again = replace(case, attempt=case.attempt + 1, opened_seq=given.seq)
@@ -155,6 +174,46 @@ def order_of(standing: Standing, section: Section, kill: tuple[int, bool]) -> Ap
         given.send_before_us,
         given.kill_epoch,
         given.approval,
+    )
+
+
+def beyond_pilot(
+    standing: Standing,
+    limits: PilotLimits,
+    section: Section,
+    orders: Orders,
+    instrument: Instrument,
+    wall_us: int,
+) -> str:
+    """Return which limit of pilot mode an approved order passes, or the empty text."""
+    if standing.approving is None:
+        return ""
+    given = VerdictGiven.of(standing.approving)
+    intent, book = given.intent, section.book_without(standing.account, standing.decision_id)
+    worst = (
+        one.observed
+        for one in given.verdict.results
+        if one.rule_id is RuleId.R04 and one.observed is not None
+    )
+    today = (
+        one.sending is not None and one.sending.recorded_at_us // DAY_US == wall_us // DAY_US
+        for one in orders.placed()
+        if one.decision_id != standing.decision_id
+    )
+    return passed(
+        limits,
+        PilotOrder(
+            instrument=intent.instrument,
+            side=intent.side,
+            qty_lots=intent.qty_lots,
+            price_minor=intent.limit_ticks * instrument.tick_minor,
+            value_minor=max(
+                intent.qty_lots * intent.limit_ticks * instrument.unit_minor, *worst, 0
+            ),
+            earlier_orders=sum(today),
+            held_lots=book.lots(intent.instrument),
+            pending_lots=book.pending_lots(intent.instrument, intent.side),
+        ),
     )
 
 

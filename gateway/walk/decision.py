@@ -13,19 +13,28 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import forecast as journal_forecasts
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Judged, Tick, Tools
+from gateway.walk.sampled.joining import Joining, OwnPaths
+from gateway.walk.sampled.news import (
+    NewsTwin,
+    made_twin,
+    paths_of_twin,
+    sampled_beside,
+    what_words_did,
+)
+from gateway.walk.sampled.placebo import judge_twin
 from gateway.walk.section import Section
 from inference.codec.prompt import Prompt
 from inference.engine.port import SampleRequest
 from inference.errors import CaptureError, CodecError, EngineError, ForecastError
-from inference.forecast.forecast import Forecast
-from inference.forecast.target import target_forecast
+from inference.forecast.forecast import Forecast, Sampled
+from inference.forecast.target import sample_target
 from inference.speculation.condense import condense
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from risk.approved import Approval
 from risk.intent import Intent
+from risk.state.paths.marginal import Marginal
 
 
 class Result(StrEnum):
@@ -54,7 +63,11 @@ class Decision:
 class _Forecasts:
     target: Forecast
     placebo: Forecast
+    news: NewsTwin | None
     sampled_us: int
+    join: Joining
+    join_placebo: Joining
+    join_news: Joining
 
 
 def decide(case: Case, tools: Tools, section: Section) -> Decision:
@@ -82,13 +95,16 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
 
     tick = case.tick()
     book = section.book(case.tags.account)
-    sizing = case.propose(forecasts.target, book, tick.quote)
+    case = replace(case, joined=forecasts.join(book))
+    sizing = case.propose(forecasts.target, book, tick.quote, case.book_paths)
     tools.ledger.append(
-        journal.quote_taken(case, tick.quote), judge_twin(case, section, forecasts.placebo, tick)
+        journal.quote_taken(case, tick.quote),
+        judge_twin(case, section, forecasts.placebo, tick, forecasts.join_placebo),
     )
     reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
     intent = case.intent_of(sizing)
-    tools.ledger.append(journal.intent_proposed(case, sizing, intent, book))
+    words = what_words_did(case, forecasts.news, sizing, book, tick.quote, forecasts.join_news)
+    tools.ledger.append(journal.intent_proposed(case, sizing, intent, book, words))
     reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
     return _judge(case, tools, section, forecasts, tick, intent)
 
@@ -101,11 +117,13 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
         return forecasts
     tick = case.tick()
     book = section.book_without(case.tags.account, case.decision_id)
-    sizing = case.propose(forecasts.target, book, tick.quote)
+    case = replace(case, joined=forecasts.join(book))
+    sizing = case.propose(forecasts.target, book, tick.quote, case.book_paths)
     intent = case.intent_of(sizing)
     if intent is None:
         return Decision(decision_id=case.decision_id, result=Result.NO_TRADE)
-    tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent, book))
+    words = what_words_did(case, forecasts.news, sizing, book, tick.quote, forecasts.join_news)
+    tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent, book, words))
     judged = section.judge(case, intent, forecasts.target, tick, approval=approval)
     return _made(case, Result(judged.result), forecasts, judged)
 
@@ -114,6 +132,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
     """Sample, capture and summarise; a failure is recorded and ends the decision."""
     if case.opened_seq is None:
         raise AssertionError("a seed is asked for after the decision was opened")
+    blank = tools.codec.encode_without_news(case.snapshot)
     root, size = tools.seed_root(case.opened_seq)
     seed = decision_seed(root, case.decision_id, case.attempt)
     request = SampleRequest(
@@ -124,16 +143,23 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
         spec_k=tools.plan.spec_k,
         allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
         deadline_s=tools.plan.deadline_s,
+        draft_first=tools.plan.spec_k > 0,
     )
     try:
         described = tools.engine.describe()
         tools.ledger.append(
             journal_forecasts.forecast_requested(
-                case, prompt, request, root=root, size=size, drafter=described.drafter.value
+                case,
+                prompt,
+                request,
+                root=root,
+                size=size,
+                drafter=described.drafter.value,
+                news_twin=journal_forecasts.news_twin_named(blank),
             )
         )
         reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
-        samples = tools.engine.sample(request)
+        samples, beside = sampled_beside(tools.engine, request, blank)
         evidence = condense(samples.capture, tools.table)
     except (EngineError, CaptureError) as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
@@ -146,7 +172,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
     )
     reach("decide.sampled")  # a crash here leaves the draft and target states on record
     try:
-        target = target_forecast(
+        target = sample_target(
             evidence,
             codec=tools.codec,
             prompt=prompt,
@@ -156,15 +182,50 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
             model_digest=described.model_digest,
             capture_digest=blob,
         )
-        placebo = tools.placebo.forecast(
+        placebo = tools.placebo.sample(
             snapshot=case.snapshot, prompt=prompt, seed=seed, plan=tools.plan
         )
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
-    tools.ledger.append(
-        journal_forecasts.forecast_made(case, target), journal_forecasts.placebo_made(case, placebo)
+    news = made_twin(case, tools, blank, beside, own=target, seed=seed)
+    return _forecasts_made(case, tools, section, (target, placebo), news, samples.elapsed_us)
+
+
+def _forecasts_made(
+    case: Case,
+    tools: Tools,
+    section: Section,
+    both: tuple[Sampled, Sampled],
+    news: NewsTwin | None,
+    sampled_us: int,
+) -> _Forecasts:
+    """Record the forecasts of target, table and news twin; under format 2 with their paths."""
+    marginals: list[Marginal] = []
+    if section.policy.families is not None:
+        marginals = [journal_forecasts.marginal_of(case.snapshot, one) for one in both]
+    blobs = [tools.ledger.put_blob(journal_forecasts.marginal_bytes(one)) for one in marginals]
+    paths, table_paths = blobs or ("", "")
+    target, placebo = (one.forecast for one in both)
+    records = tools.ledger.append(
+        journal_forecasts.forecast_made(case, target, paths),
+        journal_forecasts.placebo_made(case, placebo, table_paths),
+        *(() if news is None else (news.record,)),
     )
-    return _Forecasts(target=target, placebo=placebo, sampled_us=samples.elapsed_us)
+    own = [
+        OwnPaths(kind=record.kind, seq=records[0].seq, marginal=marginal)
+        for record, marginal in zip(records, marginals, strict=False)
+    ]
+    join, join_placebo = map(section.paths.joining, own or (None, None))
+    beside = own[0] if own else None
+    return _Forecasts(
+        target=target,
+        placebo=placebo,
+        news=news,
+        join_news=section.paths.joining(paths_of_twin(case, news, beside)),
+        sampled_us=sampled_us,
+        join=join,
+        join_placebo=join_placebo,
+    )
 
 
 def _judge(

@@ -39,7 +39,8 @@ class DispatchTools:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, no new order is sent.
         away: why the session takes no new order now; empty while it does.
-        held_back: why a stop keeps this approved order from leaving; empty if none does.
+        held_back: why a stop or the mode keeps this approved order from leaving, or empty.
+        no_replace: why no order is replaced in this mode, or empty.
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
     """
@@ -57,6 +58,7 @@ class DispatchTools:
     persons: Persons = field(default=NOBODY)
     away: Callable[[], str] = field(default=lambda: "")
     held_back: Callable[[Standing], str] = field(default=lambda _: "")
+    no_replace: str = ""
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:

@@ -28,6 +28,8 @@ NAMES: Final = (
     "settle.received",
     "settle.recorded",
     "settle.sealed",
+    "policy.checked",
+    "policy.recorded",
 )
 
 _armed: dict[str, int] = {}

@@ -22,6 +22,7 @@ from risk.intent import Intent
 from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
 from risk.state.instrument import Instrument
+from risk.state.paths.joint import BookPaths, paths_digest
 from risk.state.state import Quote
 from risk.verdict import Verdict
 
@@ -133,6 +134,35 @@ class NarrativeReach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PathSource:
+    """Where an instrument's paths are on record: the forecast's record and its blob."""
+
+    instrument: str
+    seq: int
+    blob: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """The paths of the whole book, and where those of the other instruments came from."""
+
+    paths: BookPaths
+    sources: tuple[PathSource, ...]
+
+    def document(self) -> dict[str, JSON]:
+        """Return it as `intent_proposed` and `placebo_judged` name it."""
+        return {
+            "digest": paths_digest(self.paths),
+            "template_digest": self.paths.template_digest,
+            "n_paths": self.paths.n_paths,
+            "sources": [
+                {"instrument": one.instrument, "seq": one.seq, "paths_blob": one.blob}
+                for one in self.sources
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One decision to make.
 
@@ -146,6 +176,8 @@ class Case:
             renewal's approval; None before there is one.
         narrative: up to when the narrative is complete; None: up to the snapshot's own time, as the
             playback knows it.
+        joined: the paths of the whole book, once there is a forecast; None under a policy of format
+            1, and where paths are missing.
         labels: further fields of `snapshot_taken` (session index and date).
     """
 
@@ -156,12 +188,18 @@ class Case:
     strategy: str
     author: str
     tick: Callable[[], Tick]
-    propose: Callable[[Forecast, Book, Quote], Sizing]
+    propose: Callable[[Forecast, Book, Quote, BookPaths | None], Sizing]
     directional: bool = False
     attempt: int = 0
     opened_seq: int | None = None
     narrative: NarrativeReach | None = None
+    joined: "Joined | None" = None
     labels: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def book_paths(self) -> BookPaths | None:
+        """The paths of the whole book, or None."""
+        return None if self.joined is None else self.joined.paths
 
     @property
     def stream(self) -> str:

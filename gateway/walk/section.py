@@ -2,7 +2,7 @@
 
 Playback, agents and renewals pass here, one intent at a time. Verdict and reservation are one
 record. The ledger refuses it if a record that verdicts rest on was committed after the basis; the
-section then folds on and judges again. There is no await and no way around the lock.
+section then folds on and judges again. Nothing goes around the lock.
 """
 
 import threading
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from audit.errors import GuardMovedError
+from audit.errors import GuardMovedError, LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard
@@ -26,8 +26,9 @@ from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_u
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.gathering import BasisFold, FirmBooks, Gathering
+from gateway.walk.projections.gathering import BARS, BasisFold, FirmBooks, Gathering, VerdictMoment
 from gateway.walk.projections.stops import Stops
+from gateway.walk.sampled.joining import PathsOnRecord
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, approve
 from risk.errors import ApprovalError
@@ -59,7 +60,6 @@ class Section:
         monotonic_us: Callable[[], int] = clock.monotonic_us,
         gathering: Gathering | None = None,
     ) -> None:
-        """Start with no account open."""
         self.deadlines = Deadlines(monotonic_us)
         self._monotonic_us = monotonic_us
         self._policy_us = SteadyWall(wall_us, monotonic_us)
@@ -80,6 +80,7 @@ class Section:
         self._kill_seq = -1
         self.differences = Differences(reader)
         self.stops = Stops(reader)
+        self.paths = PathsOnRecord(reader)
 
     @property
     def accounts(self) -> frozenset[str]:
@@ -130,11 +131,24 @@ class Section:
             return self._advance(self._placebos[account]).book
 
     def status(self) -> PolicyStatus:
-        """Return the policy's status by a wall clock that never goes back.
-
-        Its signatures were verified at the start; nothing replaces it while the section lives.
-        """
+        """Return the policy's status by a wall clock that never goes back."""
         return status_at(self._checked, self._policy_us())
+
+    def follow(self, bundle: SignedPolicy, keys: Mapping[str, bytes], activated: Draft) -> Record:
+        """Put a policy in force with the record of its activation; no verdict comes between.
+
+        Raises:
+            audit.errors.AuditError: it is not on record; if that is unknown, none is in force.
+        """
+        with self._lock:
+            try:
+                (record,) = self._ledger.append(activated)
+            except LedgerTimeoutError:  # in doubt, stop: an unsigned policy refuses every intent
+                self._checked = replace(self._checked, signed_by=())
+                raise
+            self._checked = check_signatures(bundle, keys)
+            self.policy_named = policy_named(bundle.policy)
+            return record
 
     def now(self) -> deadlines.Moment:
         """Read both clocks; a deadline that begins now ends on the clock that reaches it first."""
@@ -191,15 +205,11 @@ class Section:
             raise NotReadyError(part="section", state="moved under every try")
 
     def approved(self, given: VerdictGiven, leaf: bytes) -> ApprovedOrder | None:
-        """Return the order that the verdict with this leaf approved here, if it is still kept.
-
-        Its digest binds intent, policy, state and results, so it is the one on record.
-        """
-        order = self._approved.get(leaf)
+        """Return the order that the verdict with this leaf approved here, if it is still kept."""
         said = (given.verdict_document["verdict_digest"], given.send_before_us, given.kill_epoch)
-        if order is None or (order.verdict_digest, order.send_before_us, order.kill_epoch) != said:
-            return None
-        return order
+        order = self._approved.get(leaf)
+        same = order and (order.verdict_digest, order.send_before_us, order.kill_epoch) == said
+        return order if same else None
 
     def _keep_order(
         self, judged: Judged, state: RiskState, send_before_us: int, approval: Approval | None
@@ -243,7 +253,7 @@ class Section:
             raise NotReadyError(part="section", state="moved under every try")
 
     def send_end(self) -> deadlines.Moment:
-        """Return when a message that was approved now must have left."""
+        """Return when a message approved now must have left."""
         return self.now().after(self._send_within_us)
 
     def adjust(
@@ -252,7 +262,7 @@ class Section:
         """Commit what `drafts` makes of the books of all accounts, as they are at that moment.
 
         No verdict is given meanwhile. If a record that `account`'s book rests on comes first, the
-        drafts are made again; what they raise ends it, with nothing committed.
+        drafts are made again; what they raise ends it.
         """
         with self._lock:
             for _ in range(MAX_TRIES):
@@ -273,10 +283,7 @@ class Section:
             return evaluate(self.policy, state, intent), state
 
     def hold_end_us(self, held: Record) -> int:
-        """Return the wall time at which a hold ends, once its verdict is on record.
-
-        If the wall clock was set back in between, the earlier end counts.
-        """
+        """Return the wall time at which a recorded hold ends; after a set-back, the earlier one."""
         life_us = self.policy.approval.ttl.value
         name = deadlines.hold_of(VerdictGiven.of(held).decision_id)
         end = self.deadlines.end(name) or self.now()
@@ -345,19 +352,26 @@ class Section:
             renewal=renewal,
             inputs=None
             if gathering is None
-            else gathering.inputs(
-                symbol, fold.book, self._firm(), fold.past.activity(symbol, now_us)
+            else replace(
+                gathering.inputs(
+                    symbol,
+                    fold.book,
+                    self._firm(),
+                    fold.past.activity(symbol, now_us),
+                    VerdictMoment(now_us=now_us, bars=case.snapshot.bars[-BARS:]),
+                ),
+                paths=case.book_paths,
             ),
         )
 
     def _firm(self) -> FirmBooks:
         """Return the books of every account, each as folded at this moment."""
         folds = [self._advance(fold) for fold in self._folds.values()]
-        basis = min(fold.basis_seq for fold in folds)
         return FirmBooks(
-            basis_seq=basis,
+            basis_seq=min(fold.basis_seq for fold in folds),
             books=tuple(fold.book for fold in folds),
             differences=self.differences.open(),
+            pasts=tuple(fold.past for fold in folds),
         )
 
     def _advance(self, fold: BasisFold) -> BasisFold:

@@ -13,8 +13,7 @@ Rules:
 - A status that is sent again, and is older than what is on record, changes nothing.
 - If news says that an ended order still has quantity open, the order works again, with its
   reservation, until the broker ends it once more.
-- A bust or correction changes the trade that its ExecRefID names, once. If that trade is unknown or
-  gone, nothing changes and an alarm is raised.
+- A bust or correction changes the trade that its ExecRefID names, once; an alarm if there is none.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,11 +54,11 @@ from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
-from gateway.walk.reconciliation import replace_ends
-from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, same_order
+from gateway.walk.reconciliation import booking, replace_ends
 from gateway.walk.reconciliation.cancel_ends import SaidAt
 from gateway.walk.reconciliation.quarantine import alarms_of
 from gateway.walk.reconciliation.resends import Resends
+from gateway.walk.reconciliation.restating import restated_by
 from gateway.walk.reconciliation.strangers import told_by_stranger, unknown_order
 from risk.state.instrument import Instrument
 
@@ -88,7 +87,8 @@ class SettleTools:
         differences: the known differences; each is recorded once.
         epoch: the present numbering of our messages; an old number may name another order now.
         resends: what was heard before; None takes every message for news, as a replay must.
-        revives: whether news may reopen an ended order; a replay follows its record.
+        revives: whether news may reopen an ended order; a replay follows its record, and does so
+            in whether a restatement changes the reservation (`restates`).
         foreign: what the profile says about orders that are not ours.
     """
 
@@ -105,6 +105,7 @@ class SettleTools:
     epoch: Callable[[], int] = field(default=lambda: 0)
     resends: Resends | None = None
     revives: bool = True
+    restates: bool = True
     foreign: ForeignTreatment = ForeignTreatment.SHOW
 
 
@@ -213,9 +214,9 @@ def _reported(
     trade_date = (report.transact_time or report.envelope.sending_time)[:8]
     if not report.is_status:
         before = tools.orders.reports.get((tools.session, trade_date, report.exec_id))
-        if before == document:
-            # the same report again is recorded, but booked once; if a crash came between the
-            # report and the seal, the decision is sealed now
+        told = before is not None and booking.is_repeat(before, document)
+        if told or (before is None and booking.has_it(report, standing, tools.instrument)):
+            # recorded again, but booked once; after a crash before the seal it is sealed now
             return (inbound,), _unsealed(standing)
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
@@ -224,8 +225,8 @@ def _reported(
         reason = "trade_undone_twice" if undone else "undoes_unknown_trade"
         return (inbound, _anomaly(received, tools, reason, report.exec_ref_id)), None
     try:
-        same_order(report, standing)
-        fill = fill_of(
+        booking.same_order(report, standing)
+        fill = booking.fill_of(
             report,
             standing,
             undone,
@@ -242,7 +243,7 @@ def _reported(
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
-    breaches, over = breaches_of(standing, fill, booked), standing.stage in _OVER
+    breaches, over = booking.breaches_of(standing, fill, booked), standing.stage in _OVER
     anomaly = ", ".join(filter(None, (odd, *breaches))) or None
     key = f"report:{tools.session}:{trade_date}:{report.exec_id}"
     reported = journal_orders.order_reported(
@@ -260,6 +261,7 @@ def _reported(
         undone=undone,
         reopens=revived or (undone is not None and over and not state.is_terminal),
         resolved_lots=resolved if state.is_terminal else 0,
+        restated=None if terminal or not tools.restates else restated_by(report, standing, booked),
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
     at, raw = _said_at(received, tools), received.raw[:RAW_MAX]
@@ -282,8 +284,9 @@ def _revives(report: ExecutionReport, standing: Standing, known: int, tools: Set
         return False
     filled = OrderState(standing.order_state) is OrderState.FILLED
     told = scaled(report.cum_qty, 0)
-    behind = filled and told < known * lot_of(standing, tools.instrument)
-    return not (behind and event_of(report) in _ACKNOWLEDGING and not report.reinstates)
+    behind = filled and told < known * booking.lot_of(standing, tools.instrument)
+    told_now = report.reinstates or report.is_status
+    return not (behind and event_of(report) in _ACKNOWLEDGING and not told_now)
 
 
 def _next_state(
@@ -297,7 +300,11 @@ def _next_state(
     if isinstance(after, Anomaly):
         return now, after.reason.value.lower()
     told = scaled(report.cum_qty, 0)  # shares; a lot has one or more
-    if after.is_terminal and told > known and told > known * lot_of(standing, tools.instrument):
+    if (
+        after.is_terminal
+        and told > known
+        and told > known * booking.lot_of(standing, tools.instrument)
+    ):
         return after, "missing_trades"
     return after, None
 

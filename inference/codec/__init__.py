@@ -8,4 +8,5 @@ Not here: sampling.
     narrative   news items to narrative words
     prompt      token ids for the engine, and the scale that turns its answer into returns
     codec       snapshot to tokens and tokens back to returns: codec v1
+    scaled      the same tokens on a fitted scale: codec v2
 """

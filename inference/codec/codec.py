@@ -17,8 +17,9 @@ import hmac
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from inference.codec import vocabulary as words
 from inference.codec.bins import Z_MAX, Z_SCALE, bin_of, row_law, z_of
@@ -53,6 +54,24 @@ _DAY_US: Final = 86_400_000_000
 _HOUR_US: Final = 3_600_000_000
 
 
+class PathScale(Protocol):
+    """A volatility that moves along a path, whatever its recursion."""
+
+    @property
+    def sigma(self) -> float:
+        """Volatility of the next bar."""
+        ...
+
+    @property
+    def sigma_long(self) -> float:
+        """Long-run volatility of a bar."""
+        ...
+
+    def after(self, log_return: float) -> Self:
+        """Return the state after one more return."""
+        ...
+
+
 class ReturnCodec:
     """Codec v1. Stateless: one instance serves every thread."""
 
@@ -73,15 +92,8 @@ class ReturnCodec:
             CodecError: when there are fewer than 49 bars.
         """
         bins, scale = encode_returns(log_returns(snapshot.bars))
-        token_ids = (
-            *head_tokens(snapshot.asset_class, snapshot.frequency),
-            *(words.BIN_START + b for b in bins[-words.MAX_CONTEXT :]),
-            *narrative_tokens(snapshot),
-            clock_token(snapshot.frequency, snapshot.bars[-1].close_time_us),
-            *scale_tokens(scale),
-        )
         return Prompt(
-            token_ids=token_ids,
+            token_ids=prompt_tokens(snapshot, bins, scale),
             template=self.version,
             codec_digest=self.digest,
             var_fast=scale.fast.hex(),
@@ -89,6 +101,12 @@ class ReturnCodec:
             var_long=scale.long.hex(),
             sigma=scale.sigma.hex(),
         )
+
+    def encode_without_news(self, snapshot: Snapshot) -> Prompt | None:
+        """Return the prompt with its narrative blanked, or None if it holds none; see `encode`."""
+        if narrative_tokens(snapshot) == words.NO_NEWS * words.N_SLOTS:
+            return None
+        return self.encode(replace(snapshot, news=()))
 
     def decode_path(self, prompt: Prompt, tokens: Sequence[int], key: bytes) -> tuple[float, ...]:
         """Return the log returns of a path; step i is dithered by (key, i).
@@ -148,12 +166,17 @@ class ReturnCodec:
         base = self.table_base(token_ids)
         if base == 0:
             return 0
-        last = token_ids[-1]
-        if not words.is_bin(last):  # nothing generated yet: the last bin is before the tail
-            last = token_ids[-1 - words.TAIL_LENGTH]
-        return self.table_step(base, last)
+        return self.table_step(base, self.last_bin(token_ids))
 
-    def _scale(self, prompt: Prompt) -> Scale:
+    def last_bin(self, token_ids: Sequence[int]) -> int:
+        """Return the newest token of a prompt followed by any number of bins; 0 if it has none."""
+        last = token_ids[-1]
+        if words.is_bin(last):
+            return last
+        before = token_ids[-1 - words.TAIL_LENGTH :][:1]  # nothing generated yet
+        return before[0] if words.is_bin(before[0]) else 0
+
+    def _scale(self, prompt: Prompt) -> PathScale:
         if prompt.codec_digest != self.digest:
             raise CodecError(f"expected codec {self.digest[:12]}, was {prompt.codec_digest[:12]}")
         try:
@@ -187,6 +210,17 @@ def encode_returns(returns: Sequence[float]) -> tuple[list[int], Scale]:
     return bins, scale
 
 
+def prompt_tokens(snapshot: Snapshot, bins: Sequence[int], scale: PathScale) -> tuple[int, ...]:
+    """Return the ids of a prompt, in the order of the module's first line."""
+    return (
+        *head_tokens(snapshot.asset_class, snapshot.frequency),
+        *(words.BIN_START + b for b in bins[-words.MAX_CONTEXT :]),
+        *narrative_tokens(snapshot),
+        clock_token(snapshot.frequency, snapshot.bars[-1].close_time_us),
+        *scale_tokens(scale),
+    )
+
+
 def head_tokens(asset_class: AssetClass, frequency: Frequency) -> tuple[int, int, int]:
     """Return BOS, class and frequency."""
     return (
@@ -205,7 +239,7 @@ def clock_token(frequency: Frequency, close_time_us: int) -> int:
     return words.CLOCK_START + words.N_WEEKDAYS + hour
 
 
-def scale_tokens(scale: Scale) -> tuple[int, int]:
+def scale_tokens(scale: PathScale) -> tuple[int, int]:
     """Return the ratio token and the level token, the prompt's last two."""
     place = math.floor(math.log(scale.sigma / scale.sigma_long) / RATIO_STEP) + words.N_RATIOS // 2
     ratio = min(max(place, 0), words.N_RATIOS - 1)
@@ -221,9 +255,15 @@ def dither(key: bytes, step: int) -> float:
 
 
 def codec_digest() -> str:
-    """Return the SHA-256, hex, of every constant that gives a token its meaning."""
+    """Return the SHA-256, hex, of every constant that gives a token of codec 1 its meaning."""
+    numbers = (FAST, SLOW, LONG, FAST_WEIGHT, WINSOR_SIGMAS, VARIANCE_FLOOR)
+    return digest_of_meaning(ReturnCodec.version, [v.hex() for v in numbers], BURN_IN)
+
+
+def digest_of_meaning(version: str, scale: Any, burn_in: int) -> str:  # noqa: ANN401 - JSON
+    """Return the SHA-256, hex, of a codec's scale and of all that the codecs share."""
     meaning = {
-        "version": ReturnCodec.version,
+        "version": version,
         "layout": {
             name: value
             for name, value in sorted(vars(words).items())
@@ -233,8 +273,8 @@ def codec_digest() -> str:
         "frequencies": [f.value for f in words.FREQUENCIES],
         "event_types": [e.value for e in words.EVENT_TYPES],
         "bins": [Z_SCALE.hex(), Z_MAX.hex()],
-        "scale": [v.hex() for v in (FAST, SLOW, LONG, FAST_WEIGHT, WINSOR_SIGMAS, VARIANCE_FLOOR)],
-        "burn_in": BURN_IN,
+        "scale": scale,
+        "burn_in": burn_in,
         "buckets": [v.hex() for v in (RATIO_STEP, *LEVEL_EDGES, *MOVE_EDGES)],
         "ratio_coarse": RATIO_COARSE,
         "dither": "hmac-sha256/53",

@@ -7,29 +7,49 @@ Not here: how ids are made (`codec.py`).
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
+
+from inference.scale.moving import MovingScale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """Token ids and the codec's state after the last bar.
 
-    Variances and sigma are hex floats (`float.hex`): exact, and allowed in the ledger.
+    Variances and sigma are hex floats (`float.hex`): exact, and allowed in the ledger. Codec 1 has
+    its state in `var_fast`, `var_slow` and `var_long`, codec 2 in `scale`.
     """
 
     token_ids: tuple[int, ...]
     template: str
     codec_digest: str
-    var_fast: str
-    var_slow: str
-    var_long: str
     sigma: str
+    var_fast: str = ""
+    var_slow: str = ""
+    var_long: str = ""
+    scale: MovingScale | None = None
+
+
+_CODEC_1: Final = ("var_fast", "var_slow", "var_long")
 
 
 def prompt_document(prompt: Prompt) -> dict[str, Any]:
-    """Return the prompt as JSON values without floats."""
-    return {**asdict(prompt), "token_ids": list(prompt.token_ids)}
+    """Return the prompt as JSON values without floats; the state of its own codec only."""
+    document: dict[str, Any] = {
+        "token_ids": list(prompt.token_ids),
+        "template": prompt.template,
+        "codec_digest": prompt.codec_digest,
+        "sigma": prompt.sigma,
+    }
+    scale = prompt.scale
+    if scale is None:
+        return {**document, **{name: getattr(prompt, name) for name in _CODEC_1}}
+    names = ("garch", "gjr", "long", "fall")
+    state: dict[str, Any] = {name: getattr(scale, name).hex() for name in names}
+    if scale.ranges:
+        state["ranges"] = [value.hex() for value in scale.ranges]
+    return {**document, "scale": {"fit": scale.fit.digest, **state}}
 
 
 def prompt_digest(prompt: Prompt) -> str:

@@ -71,7 +71,10 @@ class CaptureRunner(CPUModelRunner):
         flights = self._flights()
         drafter = self.deck.drafter
         if flights is not None and isinstance(drafter, TableDrafter):
-            last = [tokens[-1] if tokens else 0 for tokens in sampled_token_ids]
+            last = [
+                tokens[-1] if tokens else flight.before
+                for flight, tokens in zip(flights, sampled_token_ids, strict=True)
+            ]
             return drafter.propose(flights, last, self.num_spec_tokens)
         draws = self.deck.draws
         draws.drafting, draws.draft_index = flights or [], 0
@@ -117,15 +120,34 @@ class LookAheadScheduler(Scheduler):
 
     deck: Deck
 
+    def _reserve_prefill_lookahead(self, request: Any, computed: int, new: int) -> int:
+        """End the prompt's pass before its last token, where the first token is drafted too.
+
+        The last token then runs with the first drafts, as in every later step. vLLM calls this to
+        cut a pass for the sake of its drafter.
+        """
+        new = super()._reserve_prefill_lookahead(request, computed, new)
+        flight = self.deck.of(request)
+        if flight is None or not flight.drafts_first or flight.produced:
+            return new
+        return new - 1 if new > 1 and computed + new == request.num_prompt_tokens else new
+
     def update_draft_token_ids(self, draft_token_ids: Any) -> None:
         """Cut each trajectory's drafts to its look-ahead."""
         super().update_draft_token_ids(draft_token_ids)
-        for rid in draft_token_ids.req_ids:
+        for rid, drafts in zip(
+            draft_token_ids.req_ids, draft_token_ids.draft_token_ids, strict=True
+        ):
             request = self.requests.get(rid)
             if request is None or request.is_finished():
                 continue
             flight = self.deck.of(request)
-            if flight is not None:
+            if flight is None:
+                continue
+            if flight.drafts_first and flight.produced == 0:  # vLLM drops a prompt's drafts
+                whole = request.num_computed_tokens + 1 == request.num_prompt_tokens
+                request.spec_token_ids = list(drafts)[: flight.look_ahead()] if whole else []
+            else:
                 request.spec_token_ids = request.spec_token_ids[: flight.look_ahead()]
 
 

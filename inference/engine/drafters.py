@@ -42,6 +42,11 @@ class Drafter:
         del prompt_ids
         return 0
 
+    def before(self, prompt_ids: Sequence[int]) -> int:
+        """Return the token that the first draft follows; 0 where that is the drafter's affair."""
+        del prompt_ids
+        return 0
+
 
 class NetworkDrafter(Drafter):
     """A one-layer network, which reads the prompt itself and draws from its own distribution."""
@@ -94,6 +99,10 @@ class TableDrafter(Drafter):
     @override
     def begin(self, prompt_ids: Sequence[int]) -> int:
         return self._codec.table_base(prompt_ids)
+
+    @override
+    def before(self, prompt_ids: Sequence[int]) -> int:
+        return self._codec.last_bin(prompt_ids)
 
     def propose(
         self, flights: Sequence[Flight], last_tokens: Sequence[int], k: int

@@ -56,6 +56,8 @@ class Flight:
     n_tokens: int
     greedy: bool
     table_base: int
+    drafts_first: bool = False  # the first token is drafted too
+    before: int = 0  # the token that the first draft follows
     produced: int = 0
     misses: int = 0
     drafted: int = 0
@@ -71,6 +73,8 @@ class Flight:
 
     def look_ahead(self) -> int:
         """Return how many drafts to verify next; the last token needs none."""
+        if self.produced == 0 and not self.drafts_first:
+            return 0
         return 0 if self.fallen else max(0, min(self.spec_k, self.n_tokens - self.produced - 1))
 
     def why_plain(self) -> PlainReason:

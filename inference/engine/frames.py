@@ -109,6 +109,7 @@ def request_from(fields: Mapping[str, Any]) -> SampleRequest:
             allowed_range=(start, stop),
             deadline_s=float(fields["deadline_s"]),
             greedy=bool(fields["greedy"]),
+            draft_first=bool(fields["draft_first"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FrameError(f"request: {error!r}") from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from inference.errors import EngineRefusedError
+from inference.errors import EngineError, EngineRefusedError
 from inference.speculation.rounds import Capture, DrafterKind
 
 MAX_TRAJECTORIES = 1024
@@ -42,6 +42,7 @@ class SampleRequest:
     allowed_range: tuple[int, int]  # token ids that may be sampled, [start, stop)
     deadline_s: float
     greedy: bool = False  # temperature 0; only for checks, a forecast is sampled at temperature 1
+    draft_first: bool = False  # draft the first token too; without, it comes of the prompt's pass
 
     def __post_init__(self) -> None:
         """Raise `EngineRefusedError` for a field that is empty or out of range."""
@@ -132,6 +133,19 @@ class Engine(Protocol):
             EngineDeadError: when the process is not up, or ended before it answered.
             EngineRefusedError: when the request is malformed, or the self-test forbids serving.
             EngineFailedError: when the engine is down until a person restarts it.
+        """
+        ...
+
+    def sample_beside(
+        self, request: SampleRequest, twin: SampleRequest
+    ) -> tuple[Samples, Samples | EngineError]:
+        """Return a request's samples, and its twin's or why there are none.
+
+        Both are in the batch at once, the request first, and share the prompt's cached beginning.
+        The twin's failure never changes the request's answer.
+
+        Raises:
+            EngineError: as `sample`, of the request alone; then nothing comes of the twin.
         """
         ...
 

@@ -63,10 +63,10 @@ class Sightings:
     row_error: float = 0.0  # largest gap between a row used and the target's own
 
     def see(self, sighting: Sighting) -> None:
-        """Check one row; count where its token fell, unless the prompt's own pass drew it."""
+        """Check one row; count where its token fell, unless a prompt's own pass drew it."""
         gap = float(np.abs(sighting.used - sighting.target).max())
         self.row_error = max(self.row_error, gap) if gap >= 0.0 else float("inf")
-        if sighting.position == 0:
+        if sighting.position == 0 and sighting.draft is None:
             return
         # In this order of bins a wrong temperature moves every token the same way.
         mass = sighting.target.astype(np.float64)
@@ -260,4 +260,5 @@ def _request(
         allowed_range=(codec.bin_start, codec.bin_start + codec.n_bins),
         deadline_s=60.0,
         greedy=greedy,
+        draft_first=True,
     )

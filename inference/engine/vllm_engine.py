@@ -22,6 +22,7 @@ from vllm.model_executor.models import registry as model_registry
 from vllm.sampling_params import RequestOutputKind
 
 from inference.codec.codec import ReturnCodec
+from inference.codec.scaled import codec_named
 from inference.engine import sampling_fix, vector_kernels
 from inference.engine.capture_adapter import KEY, Deck
 from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
@@ -35,7 +36,13 @@ from inference.engine.port import (
     TokenPath,
 )
 from inference.engine.self_test import run_self_test
-from inference.errors import EngineDeadlineError, EngineError, EngineRefusedError, RegistryError
+from inference.errors import (
+    CodecError,
+    EngineDeadlineError,
+    EngineError,
+    EngineRefusedError,
+    RegistryError,
+)
 from inference.speculation.rounds import Capture, DrafterKind, row_values
 from inference.weights.registry import ModelPair, load_pair, load_table
 from inference.weights.teacher import Teacher
@@ -71,10 +78,11 @@ class VllmEngine:
                 "VLLM_CPU_ATTN_SPLIT_KV must be 0; the gateway's supervisor sets it"
             )
         self._config = config
-        self._codec = ReturnCodec()
         self._pair = load_pair(Path(config.model_dir))
-        if self._pair.codec_digest != self._codec.digest:
-            raise RegistryError("the pair was trained for another codec")
+        try:
+            self._codec = codec_named(self._pair.codec_digest)
+        except CodecError as error:
+            raise RegistryError(f"the pair was trained for another codec: {error}") from error
         self._drafter = _drafter(config, self._pair, self._codec)
         vector_kernels.resolve()
         if config.fault != FAULT_NO_FIX:
@@ -101,15 +109,19 @@ class VllmEngine:
         self._check(request)
         flights = []
         base = self._drafter.begin(request.prompt_ids)
+        before = self._drafter.before(request.prompt_ids)
+        spec_k = 0 if self._drafter.kind is DrafterKind.NONE else request.spec_k
         for index, seed in enumerate(request.seeds):
             flight = Flight(
                 key=f"{request.request_id}/{index}",
                 index=index,
                 seed=seed,
-                spec_k=0 if self._drafter.kind is DrafterKind.NONE else request.spec_k,
+                spec_k=spec_k,
                 n_tokens=request.n_tokens,
                 greedy=request.greedy,
                 table_base=base,
+                drafts_first=request.draft_first and spec_k > 0,
+                before=before,
             )
             flights.append(flight)
             self._deck.flights[flight.key] = flight
@@ -302,12 +314,16 @@ def _sampling(request: SampleRequest, flight: Flight) -> SamplingParams:
     return SamplingParams(
         temperature=0.0 if request.greedy else 1.0,
         max_tokens=request.n_tokens,
-        seed=flight.seed,
+        # Every draw is ours; vLLM would rewind a seeded generator after a cut pass, and no CPU can.
+        seed=None if flight.drafts_first else flight.seed,
         ignore_eos=True,
         detokenize=False,
         allowed_token_ids=list(range(*request.allowed_range)),
         output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args={KEY: flight.key},
+        # With whole blocks and one token more, the cache could hold all but that token. vLLM then
+        # pads the pass with drafts that are none, and there is no pass to cut for the first draft.
+        skip_reading_prefix_cache=len(request.prompt_ids) % _BLOCK_SIZE == 1,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
-from math import fsum, isfinite, sqrt
+from math import expm1, fsum, isfinite, isqrt, sqrt
 from typing import Any
 
 from inference.errors import ForecastError
@@ -146,6 +146,48 @@ def make_forecast(
         levels_bp=LEVELS_BP,
         quantiles_1e8=quantiles,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """A forecast with the trajectories that it summarises, kept and dropped ones."""
+
+    forecast: Forecast
+    trajectories: tuple[Trajectory, ...]
+
+    def moves_1e8(self) -> tuple[tuple[int, ...], ...]:
+        """Return the kept paths as relative changes of price since the as-of, in 1e-8.
+
+        Shape [paths, steps]; rounded here once, so that whatever reads them counts in integers.
+
+        Raises:
+            ForecastError: as in `to_1e8`.
+        """
+        return tuple(
+            tuple(to_1e8(expm1(value)) for value in cumulative(one.log_returns))
+            for one in self.trajectories
+            if one.kept
+        )
+
+
+def paired_error_1e8(one: Sampled, other: Sampled) -> int | None:
+    """Return the standard error of the difference of two means over the same seeds, rounded up.
+
+    It is that of the pairs that both kept; None for fewer than two of them.
+
+    Raises:
+        ForecastError: as in `to_1e8`.
+    """
+    ends = [
+        to_1e8(cumulative(a.log_returns)[-1]) - to_1e8(cumulative(b.log_returns)[-1])
+        for a, b in zip(one.trajectories, other.trajectories, strict=True)
+        if a.kept and b.kept
+    ]
+    n = len(ends)
+    if n < MIN_PATHS:
+        return None
+    spread = n * sum(end * end for end in ends) - sum(ends) ** 2  # n squared times the variance
+    return isqrt(spread // (n * n * (n - 1))) + 1 if spread else 0
 
 
 def forecast_document(forecast: Forecast) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from inference.forecast.forecast import (
     Forecast,
     ForecastLabel,
     ForecastSource,
+    Sampled,
     StepLaw,
     make_forecast,
 )
@@ -87,7 +88,11 @@ class TableModel:
     def forecast(
         self, *, snapshot: Snapshot, prompt: Prompt, seed: bytes, plan: PathPlan
     ) -> Forecast:
-        """Return the table's forecast; without a capture, its capture digest is empty.
+        """Return the table's forecast; raises as `sample`."""
+        return self.sample(snapshot=snapshot, prompt=prompt, seed=seed, plan=plan).forecast
+
+    def sample(self, *, snapshot: Snapshot, prompt: Prompt, seed: bytes, plan: PathPlan) -> Sampled:
+        """Return the table's forecast with its paths; without a capture, its digest is empty.
 
         Raises:
             ForecastError: as in `make_forecast`.
@@ -101,7 +106,9 @@ class TableModel:
             model_digest=self._table.digest,
             capture_digest="",
         )
-        return make_forecast(self.trajectories(prompt, seed, plan), self.step_law(prompt), label)
+        trajectories = self.trajectories(prompt, seed, plan)
+        forecast = make_forecast(trajectories, self.step_law(prompt), label)
+        return Sampled(forecast=forecast, trajectories=trajectories)
 
     def _row(self, state: int) -> tuple[float, ...]:
         row = self._rows.get(state)

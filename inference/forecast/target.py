@@ -9,9 +9,9 @@ Not here: sampling.
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.forecast.forecast import (
-    Forecast,
     ForecastLabel,
     ForecastSource,
+    Sampled,
     StepLaw,
     make_forecast,
 )
@@ -22,7 +22,7 @@ from inference.speculation.rounds import QTable
 from inference.speculation.seeds import dither_key
 
 
-def target_forecast(  # noqa: PLR0913 - all that determines a forecast
+def sample_target(  # noqa: PLR0913 - all that determines a forecast
     capture: Evidence,
     *,
     codec: ReturnCodec,
@@ -32,19 +32,20 @@ def target_forecast(  # noqa: PLR0913 - all that determines a forecast
     table: QTable | None,
     model_digest: str,
     capture_digest: str,
-) -> Forecast:
-    """Return the target's forecast.
+) -> Sampled:
+    """Return the target's forecast with its paths.
 
     Raises:
         ForecastError: as in `make_forecast`.
     """
     p_up, mean, sd = codec.step_distribution(prompt, capture.first_row)
-    return make_forecast(
-        make_trajectories(
-            capture,
-            lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
-            table,
-        ),
+    trajectories = make_trajectories(
+        capture,
+        lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
+        table,
+    )
+    forecast = make_forecast(
+        trajectories,
         StepLaw(p_up=p_up, mean=mean, sd=sd),
         ForecastLabel(
             instrument=snapshot.instrument,
@@ -56,3 +57,4 @@ def target_forecast(  # noqa: PLR0913 - all that determines a forecast
             capture_digest=capture_digest,
         ),
     )
+    return Sampled(forecast=forecast, trajectories=trajectories)

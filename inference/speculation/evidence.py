@@ -203,7 +203,7 @@ class Judge:
             CaptureError: when a table state does not exist.
         """
         seed = self._evidence.seeds[r.trajectory]
-        found: list[str] = []
+        found: list[str] = [] if self._starts_alike(r) else ["first row"]
         for j, token in enumerate(r.drafts):
             if not self._drafted(r, j, token_draw(seed, Purpose.DRAFT, r.step, j)):
                 found.append(f"draft {j}")
@@ -216,6 +216,17 @@ class Judge:
         if any(not 0 <= value <= self._most for value in r.entropies):
             found.append("entropy")
         return tuple(found)
+
+    def _starts_alike(self, r: RoundEvidence) -> bool:
+        """Return whether a drafted first token has its numbers in the row that all share."""
+        if r.step or not r.drafts:
+            return True
+        row, start = self._evidence.first_row, self._evidence.bin_start
+        told = [(r.p[0], r.drafts[0])]
+        if r.accepted == 0:
+            told.append((r.token_p, r.token))
+        same = all(value == row[token - start] for value, token in told)
+        return same and r.entropies[0] == self._evidence.first_entropy
 
     def _drafted(self, r: RoundEvidence, j: int, draw: float) -> bool:
         """Return whether draft `j` follows; a network's unverified draft cannot be decided."""

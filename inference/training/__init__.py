@@ -8,4 +8,5 @@ Not here: serving.
     train        the training loop of the target
     distil       the target's two drafters: a one-layer network and a table
     evaluation/  scores and the model card
+    scaled/      pair v2: the table on the fitted scale
 """

@@ -39,6 +39,7 @@ _NAMED_BY: Final = {
     "instruments": "symbol",
     "arming": "rule",
     "names": "name",
+    "permits": "name",
 }
 
 

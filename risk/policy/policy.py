@@ -40,6 +40,7 @@ ALWAYS_ARMED: Final = frozenset({RuleId.R00, RuleId.R01})
 FORMAT_1: Final = "countersign.policy/1"
 FORMAT_2: Final = "countersign.policy/2"
 MAX_POLICY_BYTES: Final = 65_535
+_TAIL: Final = 40
 RULES_OF_1: Final = frozenset(
     {
         *(RuleId.R00, RuleId.R01, RuleId.R03, RuleId.R04, RuleId.R05, RuleId.R06, RuleId.R07),
@@ -282,6 +283,8 @@ def _bounded(policy: Policy) -> None:
         )
     if policy.account.message_rate.value == 0 or policy.sizing.steps_per_year.value == 0:
         raise ValueError("message_rate and steps_per_year must be positive")
+    if policy.families is not None and policy.families.horizon.joint_paths_min.value < 2 * _TAIL:
+        raise ValueError("joint_paths_min below 80 leaves fewer than two paths in the 2.5 % tail")
     if policy.account.message_burst.value > 60 * policy.account.message_rate.value:
         raise ValueError("message_burst exceeds what is remembered: one minute at message_rate")
 

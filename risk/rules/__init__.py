@@ -4,13 +4,14 @@ Not here: reading a policy.
 
     rule       what a rule is, and the comparison of a measurement with its limit
     catalogue  all rules in the order in which they run, and which of them a policy names
-    control    R00, R01, R31, R51: valid inputs, kill and stops, a person's approval, equal books
+    control    R00 to R02, R31, R50, R51: may anything be judged, must a person judge
     limits     R03 to R09: size, price and exposure limits
     exposure   worst-case exposure after an intent
     losses     R11 and R12: loss of a day, and drawdown from the peak
-    account    R10, R17, R18, R20, R22, R23: what an account may hold, owe, and trade with itself
-    market     R15: whether the market can take the order
-    messages   R13, R16, R33, R35: message rates and duplicates
+    account    R10, R17 to R20, R22, R23, R52: what an account may hold, owe, risk
+    market     R15, R27: whether the market can take the order
+    messages   R13, R14, R16, R32 to R35: message rates, repeats and duplicates
+    conduct    R36 to R38, R40, R42, R53: patterns of own orders
     freshness  R24 and R25: age and soundness of market data, forecast and narrative
     ai         R26: a directional intent needs a forecast that supports it
 """

@@ -7,22 +7,33 @@ from risk.rules.account.concentration import R10
 from risk.rules.account.credit import R22, R23
 from risk.rules.account.crossing import R17
 from risk.rules.account.habit import R20
+from risk.rules.account.horizon import R52
+from risk.rules.account.locate import R19
 from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
+from risk.rules.conduct.own_trades import R40, R42
+from risk.rules.conduct.shapes import R53
+from risk.rules.conduct.withdrawals import R36, R37, R38
 from risk.rules.control.admission import R00, R01
+from risk.rules.control.authority import R02
+from risk.rules.control.health import R50
 from risk.rules.control.oversight import R31
 from risk.rules.control.reconciliation import R51
 from risk.rules.freshness import R24, R25
 from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
 from risk.rules.market.liquidity import R15
+from risk.rules.market.moves import R27
 from risk.rules.messages.pace import R33, R35
+from risk.rules.messages.program import R32, R34
 from risk.rules.messages.rates import R13, R16
+from risk.rules.messages.repeats import R14
 from risk.rules.rule import Rule
 
 RULES: Final[tuple[Rule, ...]] = (
     R00,
     R01,
+    R02,
     R03,
     R04,
     R05,
@@ -34,21 +45,37 @@ RULES: Final[tuple[Rule, ...]] = (
     R11,
     R12,
     R13,
+    R14,
     R15,
     R16,
     R17,
     R18,
+    R19,
     R20,
     R22,
     R23,
     R24,
     R25,
     R26,
+    R27,
     R31,
+    R32,
     R33,
+    R34,
     R35,
+    R36,
+    R37,
+    R38,
+    R40,
+    R42,
+    R50,
     R51,
+    R52,
+    R53,
 )
+
+CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R53)})
+"""Rules about patterns of own orders: who submits an order is not told which one refused it."""
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
 

@@ -148,6 +148,14 @@ def positive(value: object) -> int:
     return number
 
 
+def counted(value: object) -> int:
+    """Return an integer in range that is not negative, or refuse."""
+    number = whole(value)
+    if number < 0:
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
+    return number
+
+
 def truth(value: object) -> bool:
     """Return a boolean, or refuse."""
     if value is None:

@@ -84,6 +84,11 @@ class Callers:
         body = {"client_key": key, "reason": "a round"}
         self.operator.post(f"/v1/orders/{name}/cancel", json=body)
 
+    def replace(self, name: str, key: str, lots: int) -> None:
+        """Ask for another quantity of one order."""
+        body = {"client_key": key, "reason": "a round", "qty_lots": lots}
+        self.operator.post(f"/v1/orders/{name}/replace", json=body)
+
     def cancel_all(self) -> None:
         """Ask for a cancel of every order."""
         self.operator.post("/v1/stops/cancel-all", json={"reason": "a round"})
@@ -109,6 +114,7 @@ class Callers:
             role: self.keyring.signing_key(role).sign(statement).hex() for role in SIGNING_ROLES
         }
         body = {"kill_epoch": state["kill_epoch"], "signatures": signed, "reason": "a round"}
+        body["live"] = state["live"]  # officers name what may still work, as documented
         done = self.operator.post("/v1/kill/release", json=body)
         return done.is_success and not done.json()["killed"]
 
@@ -116,7 +122,8 @@ class Callers:
         """Say yes to a held order, to exactly what is on record."""
         shown = self.approver.get(f"/v1/decisions/{decision_id}").json()["records"]
         digests = [one["body"]["intent_digest"] for one in shown if one["kind"] == "verdict_given"]
-        body = {"approve": True, "intent_digest": digests[-1]}
+        sheet = self.approver.get(f"/v1/decisions/{decision_id}/sheet").json()["sheet_digest"]
+        body = {"approve": True, "intent_digest": digests[-1], "sheet_digest": sheet, "note": "ok"}
         self.approver.post(f"/v1/decisions/{decision_id}/approval", json=body)
 
     def fee(self, told: Told, ref: str, amount: str) -> None:
@@ -165,7 +172,7 @@ class Action(threading.Thread):
 
     def prepare(self) -> None:
         """Do what must stand before the fault: orders at rest."""
-        rests = {"cancel": 1, "cancel all": 3, "kill": 2}.get(self._plan.action, 0)
+        rests = {"cancel": 1, "cancel all": 3, "kill": 2, "replace": 2}.get(self._plan.action, 0)
         for number in range(rests):
             self._ask(f"rests-{number}")
 
@@ -181,6 +188,7 @@ class Action(threading.Thread):
         doing: dict[str, Callable[[], None]] = {
             "retries": self._retries,
             "cancel": self._cancel,
+            "replace": self._replace,
             "cancel all": lambda: self._each(self._callers.cancel_all, self._order),
             "kill": self._kill,
             "hold": self._hold,
@@ -221,6 +229,13 @@ class Action(threading.Thread):
         names = [one["cl_ord_id"] for all_ in self.told.answers.values() for one in all_]
         for name in filter(None, names):
             self._each(lambda: self._callers.cancel(name, f"{self._name}-c"))  # noqa: B023
+        self._each(self._order)
+
+    def _replace(self) -> None:
+        names = [one["cl_ord_id"] for all_ in self.told.answers.values() for one in all_]
+        for number, name in enumerate(filter(None, names)):
+            key, lots = f"{self._name}-r{number}", self._dice.randrange(1, 60)
+            self._each(lambda: self._callers.replace(name, key, lots))  # noqa: B023
         self._each(self._order)
 
     def _kill(self) -> None:

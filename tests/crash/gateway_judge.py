@@ -3,7 +3,8 @@
 It shares no code with what it judges but the name of an order and the reading of a message. It
 takes each line of the capture and each record once. Checks, named after the design's invariants:
 
-    I1    every order on the wire has a committed `order_sending` that was made before
+    I1    every order on the wire has a committed `order_sending` that was made before, a
+          replace its `replace_requested`
     I2    that record names one approving verdict, the name follows from its leaf, the fields are
           the announced ones; no name is on the wire twice, a decision has one name, a key one
           decision, and what a caller was told is "not sent" is not on the wire
@@ -33,7 +34,12 @@ _OWN, _NAME, _ORIG, _EXEC, _REF, _LAST = 11, 11, 41, 17, 19, 32
 _TYPE, _POSS_DUP, _LEAVES, _SYMBOL, _SIDE, _WHAT = 35, 43, 151, 55, 54, 150
 _NEVER_LEFT: Final = frozenset({"not_sent", "rejected", "no_trade", "no_forecast"})
 _TRADES: Final = frozenset("FGH")
-_READ: Final = (Kind.ORDER_SENDING, Kind.FIX_INBOUND, Kind.BOOK_ADJUSTED)
+_READ: Final = (
+    Kind.ORDER_SENDING,
+    Kind.REPLACE_REQUESTED,
+    Kind.FIX_INBOUND,
+    Kind.BOOK_ADJUSTED,
+)
 
 
 class Trade(NamedTuple):
@@ -56,6 +62,12 @@ class Side:
     trades: dict[str, list[Trade]] = field(default_factory=lambda: defaultdict(list))
     reports: dict[tuple[str, ...], int] = field(default_factory=dict)
     cancels: int = 0
+    first: dict[str, str] = field(default_factory=dict)
+    """The first name of an order, by each name that a replace gave it."""
+
+    def named(self, name: str) -> str:
+        """Return the name under which an order first left."""
+        return self.first.get(name, name)
 
 
 class Judge:
@@ -68,6 +80,7 @@ class Judge:
         self._seq = -1
         self.side = Side()
         self._sending: dict[str, Record] = {}
+        self._replaces: dict[str, Record] = {}
         self._recorded: Counter[tuple[str, ...]] = Counter()
         self._judged: set[str] = set()
         self._kills: list[tuple[int, int]] = []
@@ -79,7 +92,7 @@ class Judge:
         self._records: dict[int, str] = {}
         self._booked: set[str] = set()
         self.unheard = 0
-        """Orders whose last trade, bust or correction the broker forgot and never told again."""
+        """Orders with a trade, bust or correction that the broker forgot and never told again."""
         self._forgot: list[tuple[int, int]] = []
 
     @property
@@ -126,6 +139,8 @@ class Judge:
             match record.kind:
                 case Kind.ORDER_SENDING:
                     self._sending[str(record.body["cl_ord_id"])] = record
+                case Kind.REPLACE_REQUESTED:
+                    self._replaces[cl_ord_id(record.leaf)] = record
                 case Kind.FIX_INBOUND if record.body["msg_type"] == "8":
                     self._recorded[_identity(str(record.body["raw"]))] += 1
                 case Kind.BOOK_ADJUSTED:
@@ -159,9 +174,8 @@ class Judge:
         self.unheard = 0
         for name in sorted({*booked, *self.side.trades}):
             trades = self.side.trades.get(name, [])
-            has, whole = booked.get(name, 0), _folded(trades, set())
-            if has != abs(whole) and has == abs(known := _folded(trades, forgot)):
-                whole, self.unheard = known, self.unheard + 1
+            has, whole = booked.get(name, 0), _folded(trades)
+            self.unheard += any(one.report in forgot for one in trades)
             if has != abs(whole):
                 found.append(f"book: order {name} has {has} lots, at the broker {abs(whole)}")
             if trades:
@@ -204,11 +218,13 @@ class Judge:
                 side.left[name] += 1
                 again = fields.get(_POSS_DUP) == "Y"
                 side.orders.setdefault(name, (one.wall_us, sent_us(one), raw, again))
+                if kind == "G":
+                    side.first[name] = side.named(fields[_ORIG])
             return
         if kind != "8" or fields.get(_POSS_DUP) == "Y":
             return
         side.reports.setdefault(_identity(raw), one.wall_us)
-        name = fields.get(_ORIG) or fields.get(_NAME, "")
+        name = side.named(fields.get(_ORIG) or fields.get(_NAME, ""))
         if not name:  # the answer to a mass status request without orders
             return
         if any(digit in "123456789" for digit in fields.get(_LEAVES, "0")):
@@ -235,13 +251,16 @@ class Judge:
             if again:
                 found.append(f"I2: order {name} left marked as sent again (43=Y)")
             found += self._after_kill(name, left_us)
-            record = self._sending.get(name)
+            record = self._sending.get(name) or self._replaces.get(name)
             if record is None:
                 found.append(f"I1: order {name} left without a record")
                 continue
             if record.recorded_at_us > received_us:
                 found.append(f"I1: order {name} was received before its record was made")
-            found += self._approval_faults(name, record, raw, reader)
+            if record.kind is Kind.REPLACE_REQUESTED:
+                found += _replace_faults(name, record, raw)
+            else:
+                found += self._approval_faults(name, record, raw, reader)
         names = Counter(record.stream for record in self._sending.values())
         found += [f"I2: {stream} announced {n} orders" for stream, n in self._once(names)]
         return found
@@ -282,13 +301,21 @@ class Judge:
         ]
 
 
-def _folded(trades: Iterable[Trade], without: set[tuple[str, ...]]) -> int:
-    """Return the lots that the trades make, signed, as if some reports had not been."""
+def _replace_faults(name: str, record: Record, raw: str) -> list[str]:
+    """Return where a replace on the wire is not the one on record."""
+    told, wire = record.body["after"], dict(parse(raw))
+    asked = (record.body["orig_cl_ord_id"], told["quantity"], told["price"])
+    if (wire.get(_ORIG), wire.get(38), wire.get(44)) != asked:
+        return [f"I2: replace {name} left with other terms than asked for"]
+    return []
+
+
+def _folded(trades: Iterable[Trade]) -> int:
+    """Return the lots that the trades make, signed."""
     lots: dict[str, int] = {}
     for one in trades:
-        if one.report not in without:
-            lots.pop(one.ref, None)
-            lots[one.exec_id] = one.lots
+        lots.pop(one.ref, None)
+        lots[one.exec_id] = one.lots
     return sum(lots.values())
 
 

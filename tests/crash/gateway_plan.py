@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.walk.failpoints import NAMES
 
+IN_THE_WALK: Final = tuple(name for name in NAMES if not name.startswith("policy."))
 FAULTS: Final = {
     "gateway at a failpoint": "SIGKILL of the gateway where a step of the walk ends",
     "gateway": "SIGKILL of the gateway at a random time",
@@ -36,6 +37,7 @@ ACTIONS: Final = {
     "intents": "three intents, one after the other",
     "retries": "one intent, sent again and again under its key",
     "cancel": "an order at rest is cancelled",
+    "replace": "orders at rest get another quantity",
     "cancel all": "every live order is cancelled",
     "kill": "the kill is pressed while orders rest and an agent goes on",
     "hold": "an order that needs a person, and the person's yes",
@@ -47,6 +49,7 @@ OUTCOMES: Final = {
     "intents": ("fill", "partial", "reject", "rest", "silence", "pending"),
     "retries": ("fill", "partial", "rest"),
     "cancel": ("rest",),
+    "replace": ("rest", "rest", "partial"),
     "cancel all": ("rest",),
     "kill": ("rest", "rest", "partial", "bust"),
     "hold": ("fill", "partial", "rest"),
@@ -99,7 +102,7 @@ def drawn(seed: str, number: int) -> Round:
     first = names[number % len(names)]
     second = dice.choice([name for name in names if not _clash(name, first)])
     action = dice.choice(list(ACTIONS))
-    failpoint = f"{dice.choice(NAMES)}:kill@{dice.choice((1, 1, 1, 2))}"
+    failpoint = f"{dice.choice(IN_THE_WALK)}:kill@{dice.choice((1, 1, 1, 2))}"
     return Round(
         number=number,
         action=action,

@@ -28,8 +28,8 @@ recovers the round before; then the whole ledger is verified.
 *Bit*: rounds in which the fault hurt (a failpoint may not be reached). *Orders*: new orders that
 the broker received. *Resolved*: differences that two officers had to resolve for the broker, as
 documented, because the broker lost its numbers and with them a report that the line had swallowed.
-*Unheard*: orders whose bust or correction the broker sent into a bad line and then forgot with its
-numbers, after they had ended: nobody tells the desk again, so its book has the trade of before.
+*Unheard*: orders with a trade, bust or correction that the broker sent into a bad line and then
+forgot with its numbers: the desk finds it only by asking, also for orders that had ended.
 *Back*: from the end of the fault to a session that is ready and a settled book, restart included,
 on a busy machine. A row of the teeth is a gateway known to be wrong: it must be caught. 0 faults in
 n rounds bound their rate below 3/n (95 %).

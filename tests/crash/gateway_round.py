@@ -32,7 +32,7 @@ class Result:
         back_s: from the end of the fault to a session that is ready and a book that is settled.
         orders: new orders that the broker received in the round.
         resolved: differences that officers had to resolve for the broker, which it had lost.
-        unheard: orders whose bust or correction the broker forgot in this round.
+        unheard: orders with a report of a trade that the broker forgot in this round.
     """
 
     number: int
@@ -179,16 +179,18 @@ class Rounds:
         judge = self.judge
         judge.heard(told.answers, told.fees)
 
+        settled: list[str] = []
+
         def clean() -> bool:
+            # the capture before the ledger and the book: what the broker says meanwhile is not
+            # looked at, for a line that was held hands on its bytes at any time
             judge.read(self._world.reader())
             standing.update(self._standing())
-            found = judge.settled_faults(standing["lots"], standing["booked"])
-            return all(judge.knows(one) for one in found)
+            settled[:] = judge.settled_faults(standing["lots"], standing["booked"])
+            return all(judge.knows(one) for one in settled)
 
         with contextlib.suppress(TimeoutError):
             self._await(clean, "a book that is the broker's", within_s=20.0)
-        judge.read(self._world.reader())
-        settled = judge.settled_faults(standing["lots"], standing["booked"])
         return [*judge.faults(self._world.reader()), *judge.tell(settled)]
 
     def _tidy(self, standing: dict[str, Any]) -> None:

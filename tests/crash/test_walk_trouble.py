@@ -24,7 +24,7 @@ from gateway.launch.paper.play import open_session
 from gateway.walk.decision import Result
 from gateway.walk.projections.standing import Stage
 from tests.doubles import live_desk
-from tests.doubles.api_agent import Agent
+from tests.doubles.api_agent import Agent, agreement
 from tests.doubles.programs import WITHIN_S, play, start_play
 from tests.doubles.walk_oracle import faults
 
@@ -88,7 +88,7 @@ def test_a_hold_whose_renewal_has_no_forecast_frees_its_limits(state: Path) -> N
             assert standing.verdict is not None
             answer = approver.http.post(
                 f"/v1/decisions/{held['decision_id']}/approval",
-                json={"approve": True, "intent_digest": standing.verdict.body["intent_digest"]},
+                json=agreement(approver, app, held["decision_id"]),
             )
         assert (answer.status_code, answer.json()["result"]) == (200, "no_forecast")
         book = app.desk.own.section.book(f"{app.plan.tags.account}.agent")

@@ -90,6 +90,13 @@ def digest_of(app: App, decision_id: str) -> str:
     return str(verdict.body["intent_digest"])
 
 
+def agreement(approver: Agent, app: App, decision_id: str) -> dict[str, str | bool]:
+    """Open a held decision's sheet as its approver does; return the body of his yes."""
+    shown = approver.http.get(f"/v1/decisions/{decision_id}/sheet").json()
+    digests = {"intent_digest": digest_of(app, decision_id), "sheet_digest": shown["sheet_digest"]}
+    return {"approve": True, "note": "read it", **digests}
+
+
 def hold(agent: Agent, key: str, instrument: str = "NDXN") -> str:
     """Leave an intent waiting for a person and return its decision id."""
     # another size each time: the same order twice within a second is refused as a double click

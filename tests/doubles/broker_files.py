@@ -16,8 +16,12 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
 from fix.wire.identity import cl_ord_id
+from gateway.desk.persons.adjustment import adjustment_statement
+from gateway.desk.requests import AdjustRequest
+from gateway.installation.keys.keyring import SIGNING_ROLES
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
 from tests.doubles.memory_desk import MemoryDesk
+from tests.doubles.walk_scenes import quantity
 
 COLUMNS = "cl_ord_id,exec_id,instrument,side,quantity,price,account,time"
 LOG = "memory.test"
@@ -128,3 +132,38 @@ def written_again(old: SignedLog, change: Callable[[Draft], Draft]) -> SignedLog
             log.names[cl_ord_id(before)] = cl_ord_id(leaf)
     log.checkpoint()
     return log
+
+
+def signed_again(broker: Broker) -> SignedLog:
+    """Return the broker's desk's log with its adjustments signed for that log.
+
+    Its origin and first leaf are not those of the desk's own, which the officers signed for.
+    """
+    log = broker.ledger()
+    keyring = broker.desk.small.desk.own.keyring
+    origin = f"{LOG}#{bytes(log.rows[0]['leaf']).hex()}"
+
+    def sign(draft: Draft) -> Draft:
+        if draft.kind is not Kind.BOOK_ADJUSTED:
+            return draft
+        request = AdjustRequest.model_validate(draft.payload["terms"])
+        text = adjustment_statement(origin, request)
+        signatures = {one: keyring.signing_key(one).sign(text).hex() for one in SIGNING_ROLES}
+        return replace(draft, payload={**draft.payload, "signatures": signatures})
+
+    signed = written_again(log, sign)
+    broker.sent = [signed.renamed(raw) for raw in broker.sent]
+    return signed
+
+
+def two_orders(desk: MemoryDesk) -> Broker:
+    """Return a broker that filled one order in two parts and a second one in part."""
+    broker = Broker(desk)
+    first = desk.rest(50)
+    broker.says(desk.report(first, t12="0.50", t13="3"))
+    all_of_it = str(quantity(first))
+    rest = {"t32": str(quantity(first) - 1), "t14": all_of_it, "t151": "0", "t39": "2"}
+    broker.says(desk.report(desk.standing(first.decision_id), **rest))
+    second = desk.rest(20)
+    broker.says(desk.report(second, t17="A", t32="3", t14="3"))
+    return broker

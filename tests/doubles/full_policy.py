@@ -9,11 +9,14 @@ import risk
 from risk.policy.policy import Policy, parse_policy, policy_from_document
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
+from risk.state.inputs.health import MachineLook
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.market import LastBars
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
+from risk.state.paths.joint import BookPaths, InstrumentPaths
 from risk.state.state import RiskState
-from tests.doubles.risk_cases import HOUR_US, NOW_US, state_with
+from tests.doubles.risk_cases import HOUR_US, INTENT, NOW_US, state_with
 
 DESK_BYTES = (Path(risk.__file__).parent / "policy" / "policies" / "desk.json").read_bytes()
 DESK = parse_policy(DESK_BYTES)
@@ -22,9 +25,12 @@ DESK = parse_policy(DESK_BYTES)
 def full_policy(**numbers: int) -> Policy:
     """The desk's policy with every rule armed; dots of a path are written as two underscores."""
     document: Any = json.loads(DESK_BYTES)
+    permits = document["families"]["authority"]["permits"]
+    permits.append(permits[0] | {"name": INTENT.strategy})
     for section in document["classes"]:
         for entry in section["arming"]:
             entry.update(armed=True, reason="")
+    document["families"]["horizon"]["joint_paths_min"]["value"] = 80
     for path, value in numbers.items():
         place = document
         for part in path.split("__"):
@@ -34,6 +40,29 @@ def full_policy(**numbers: int) -> Policy:
 
 
 FULL = full_policy()
+
+
+def calm_moves(
+    paths: int = 128, steps: int = 10, tick: int = 20_000
+) -> tuple[tuple[int, ...], ...]:
+    """Straight paths that end evenly between -64 and +63 times `steps` ticks of 1e-8."""
+    return tuple(
+        tuple((path - paths // 2) * tick * step for step in range(1, steps + 1))
+        for path in range(paths)
+    )
+
+
+def book_paths(**moves: tuple[tuple[int, ...], ...]) -> BookPaths:
+    """Joint paths of daily bars, by symbol."""
+    return BookPaths(
+        as_of_us=NOW_US - HOUR_US,
+        bar_us=24 * HOUR_US,
+        template_digest="",
+        instruments=tuple(InstrumentPaths(symbol=one, moves_1e8=moves[one]) for one in moves),
+    )
+
+
+PATHS = book_paths(SPXN=calm_moves(), NDXN=calm_moves())
 INPUTS = Inputs(
     reference=Reference(
         as_of_us=NOW_US - 24 * HOUR_US,
@@ -57,8 +86,11 @@ INPUTS = Inputs(
             ),
         ),
     ),
-    firm=Firm(basis_seq=1, orders=()),
+    firm=Firm(basis_seq=1, orders=(), fills=()),
     reconciliation=OpenDifferences(basis_seq=1, open_seqs=()),
+    market=LastBars(as_of_us=NOW_US - 17 * HOUR_US, closes_ticks=(26_900, 26_950) * 11),
+    health=MachineLook(age_us=0, disk_free_bp=5_000, clock_step_us=0),
+    paths=PATHS,
     activity=Activity(
         as_of_us=NOW_US - HOUR_US,
         orders=(),
@@ -68,6 +100,12 @@ INPUTS = Inputs(
         fills_window=0,
         messages_day=0,
         fills_day=0,
+        orders_day=0,
+        brief_day=0,
+        bursts_day=(0,) * 6,
+        own_messages_second=0,
+        own_fills=(),
+        withdrawn=(),
     ),
 )
 

@@ -16,6 +16,8 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from gateway import clock
+from gateway.desk.persons.checkpoint.answering import sheet_in
+from gateway.desk.persons.checkpoint.sheet import object_of
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.strategies import AGENT_WISH, Wish, wish
 from gateway.feeds.market import Market
@@ -129,7 +131,7 @@ class MemoryDesk:
         """Leave an approved order that nobody has sent yet."""
         self.keys += 1
         own = self.small.desk.own
-        wanted = Wish(target_exposure_bp=1_000, max_qty_lots=20 + self.keys, limit_ticks=None)
+        wanted = Wish(target_exposure_bp=1_000, max_qty_lots=20 + self.keys % 300, limit_ticks=None)
         case = Case(
             decision_id=decision_id or f"unsent-{self.keys}",
             tags=replace(self.small.tags, account=AGENT_ACCOUNT),
@@ -162,11 +164,19 @@ class MemoryDesk:
         return found
 
     def answer(
-        self, decision_id: str, *, approve: bool = True, by: Caller = APPROVER, note: str = ""
+        self, decision_id: str, *, approve: bool = True, by: Caller = APPROVER, note: str = "read"
     ) -> str:
         """Answer a hold and return what became of it."""
         digest = str(self.verdict(decision_id).body["intent_digest"])
-        answer = ApprovalRequest(approve=approve, intent_digest=digest, note=note)
+        sheet = sheet_in(cast("LedgerReader", self.log), decision_id)
+        if sheet is not None:
+            self.small.desk.reads.note(by, object_of(decision_id))
+        answer = ApprovalRequest(
+            approve=approve,
+            intent_digest=digest,
+            sheet_digest="" if sheet is None else sheet.digest,
+            note=note,
+        )
         return str(self.small.desk.answer_hold(by, decision_id, answer)["result"])
 
     def hold(self) -> str:

@@ -17,7 +17,8 @@ from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, Lane
 from audit.store.connection import LogHead
 from audit.tlog.checkpoint import Checkpoint
-from audit.tlog.merkle import Frontier
+from audit.tlog.merkle import Frontier, root_of
+from audit.tlog.tiles import HashReader
 from gateway.clock import wall_us
 
 
@@ -163,6 +164,11 @@ class MemoryLedger:
             edge = self._position.frontier
             return LogHead(self._position.log, edge.size, edge.root(), edge.to_bytes(), 1)
 
+    @property
+    def tiles(self) -> "_MemoryTiles":
+        """Return the hashes of the tree."""
+        return _MemoryTiles([one.leaf for one in self._records])
+
     def of_kind(self, *kinds: Kind) -> list[Record]:
         """Return every record of some kinds, in order."""
         return list(self.records(kinds=kinds))
@@ -186,3 +192,18 @@ class MemoryLedger:
     def disavowals(self) -> dict[int, int]:
         """Return what a test has disavowed, each as if by a record behind the last."""
         return dict.fromkeys(self.disavowed, self.size)
+
+
+class _MemoryTiles:
+    """Hashes of perfect subtrees, computed from the leaves."""
+
+    def __init__(self, leaves: list[bytes]) -> None:
+        self._leaves = leaves
+
+    def reader(self, size: int) -> HashReader:
+        """Return the hashes of the tree of `size` leaves."""
+
+        def hashed(level: int, index: int, /) -> bytes:
+            return root_of(self._leaves[:size][index << level : (index + 1) << level])
+
+        return hashed

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,11 +32,18 @@ def commands_of_the_page() -> tuple[list[str], list[str]]:
     return joined, [f"curl{one}".rstrip() for one in second.split("curl")[1:]]
 
 
-def make_desk(commands: Sequence[str], port: int, patch: pytest.MonkeyPatch, profile: str) -> None:
+def make_desk(
+    commands: Sequence[str],
+    port: int,
+    patch: pytest.MonkeyPatch,
+    profile: str,
+    edit: Callable[[], None] = lambda: None,
+) -> None:
     """Run the page's commands up to `serve`, in the present folder, for a broker's port.
 
     The page says when to edit files: the exchange may be closed, so the calendar is always open.
-    `profile` is the text of `broker.toml`; empty keeps the one that `init` wrote.
+    `profile` is the text of `broker.toml`; empty keeps the one that `init` wrote. `edit` may change
+    more files, in their folder and before the officers sign.
     """
     for line in commands:
         word, *words = shlex.split(line.replace(ADDRESS, f"127.0.0.1:{port}"))
@@ -49,6 +56,7 @@ def make_desk(commands: Sequence[str], port: int, patch: pytest.MonkeyPatch, pro
         table.write_text(table.read_text().replace(SHUT, OPEN))
         if profile:
             Path("broker.toml").write_text(profile)
+        edit()
 
 
 def edited(text: str, **values: object) -> str:

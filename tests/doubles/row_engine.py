@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineDescription, SampleRequest, Samples, SelfTest, TokenPath
+from inference.errors import EngineError
 from inference.speculation.rounds import (
     Capture,
     DrafterKind,
@@ -32,6 +33,7 @@ class RowEngine:
     table: QTable
     codec: ReturnCodec
     sharpness: float = 1.15
+    drafts_first: bool = False
 
     def describe(self) -> EngineDescription:
         """Return what serves."""
@@ -86,12 +88,23 @@ class RowEngine:
             elapsed_us=1_000,
         )
 
+    def sample_beside(
+        self, request: SampleRequest, twin: SampleRequest
+    ) -> tuple[Samples, Samples | EngineError]:
+        """Return both; a failure of the twin alone is its answer."""
+        samples = self.sample(request)
+        try:
+            return samples, self.sample(twin)
+        except EngineError as error:
+            return samples, error
+
     def _round(
         self, request: SampleRequest, number: int, seed: int, tokens: list[int]
     ) -> DraftRound:
         start, step = request.allowed_range[0], len(tokens)
         left = request.n_tokens - step
-        count = 0 if step == 0 or left == 1 else request.spec_k
+        first = self.drafts_first and request.draft_first
+        count = 0 if left == 1 or (step == 0 and not first) else request.spec_k
         drafts: list[int] = []
         states: list[int] = []
         for j in range(count):

@@ -36,8 +36,18 @@ ASKED_MAX = 20
 class ServedDesk:
     """A desk of an empty folder; `start` and `stop` may follow one another."""
 
-    def __init__(self, top: Path, port: int, patch: pytest.MonkeyPatch, profile: str) -> None:
-        """Make the desk with the page's commands for the broker's port and a profile's text."""
+    def __init__(
+        self,
+        top: Path,
+        port: int,
+        patch: pytest.MonkeyPatch,
+        profile: str,
+        edit: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make the desk with the page's commands for the broker's port and a profile's text.
+
+        `edit` may change its files before the officers sign.
+        """
         self.top = top
         self.decisions: list[str] = []
         self._running = ExitStack()
@@ -50,7 +60,7 @@ class ServedDesk:
         patch.setenv("COUNTERSIGN_API__PORT", str(own))
         (*prepare, serve), _ = commands_of_the_page()
         assert serve == "countersign serve"
-        make_desk(prepare, port, patch, profile)
+        make_desk(prepare, port, patch, profile, edit)
 
     @property
     def app(self) -> App:
@@ -148,10 +158,14 @@ class ServedDesk:
 
 @contextmanager
 def served_desk(
-    top: Path, port: int, patch: pytest.MonkeyPatch, profile: str
+    top: Path,
+    port: int,
+    patch: pytest.MonkeyPatch,
+    profile: str,
+    edit: Callable[[], None] = lambda: None,
 ) -> Iterator[ServedDesk]:
     """Yield a desk that is made but not started; it is stopped at the end."""
-    desk = ServedDesk(top, port, patch, profile)
+    desk = ServedDesk(top, port, patch, profile, edit)
     try:
         yield desk
     finally:

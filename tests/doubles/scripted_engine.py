@@ -25,6 +25,7 @@ class Behaviour(StrEnum):
 
     WELL = "well"
     SLOW = "slow"  # answers after a second, aborts at once
+    NO_TWIN = "no_twin"  # answers all but twins
     HANG = "hang"  # stops stepping when asked to sample
     DEAF = "deaf"  # stops reading its pipe once ready
     CRASH = "crash"  # dies when asked to sample
@@ -90,6 +91,8 @@ class ScriptedEngine:
         if self._behaviour is Behaviour.CRASH:
             os._exit(9)
         wait_s = 1.0 if self._behaviour is Behaviour.SLOW else 0.0
+        if self._behaviour is Behaviour.NO_TWIN and request.request_id.endswith(".news"):
+            wait_s = 3600.0
         self._waiting[request.request_id] = (request, time.monotonic() + wait_s)
 
     def step(self) -> dict[str, Samples | str]:

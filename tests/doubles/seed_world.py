@@ -21,6 +21,8 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.upkeep.dump import dump, verify_database
 from audit.verifier import verify
+from gateway.desk.persons.checkpoint.answering import open_sheet
+from gateway.desk.persons.checkpoint.sheet import Sheet
 from gateway.desk.requests import ApprovalRequest, IntentRequest
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
@@ -74,10 +76,20 @@ class World:
         request = IntentRequest(client_key=key, instrument="NDXN", target_exposure_bp=exposure_bp)
         return self.desk.desk.submit(AGENT, request).decision_id
 
-    def agree(self, decision_id: str) -> None:
+    def opened(self, decision_id: str) -> Sheet:
+        """Let the approver open a hold's sheet, which is a record of its own."""
+        return open_sheet(self.reader, self.desk.desk.reads, APPROVER, decision_id)
+
+    def agree(self, decision_id: str, sheet: Sheet | None = None) -> None:
         """Approve a hold."""
         (asked,) = self.of(decision_id, Kind.APPROVAL_REQUESTED)
-        answer = ApprovalRequest(approve=True, intent_digest=str(asked.body["intent_digest"]))
+        sheet = sheet or self.opened(decision_id)
+        answer = ApprovalRequest(
+            approve=True,
+            intent_digest=str(asked.body["intent_digest"]),
+            sheet_digest=sheet.digest,
+            note="read it",
+        )
         self.desk.desk.answer_hold(APPROVER, decision_id, answer)
         self.desk.answer()
 

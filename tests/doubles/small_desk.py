@@ -46,6 +46,7 @@ from inference.speculation.rounds import QTable
 from risk.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.inputs.health import MachineLook
 from risk.state.inputs.reference import Listed
 from risk.state.instrument import Instrument
 from tests.doubles.answering_broker import AnswersAtOnce
@@ -115,7 +116,7 @@ class SmallDesk:
             strategy=OVERLAY,
             author="playback",
             tick=lambda: own.market.tick(session.instrument),
-            propose=overlay(own.section.policy.sizing, instrument),
+            propose=overlay(own.section.policy, instrument),
             labels={
                 "session_index": session.session,
                 "session_date": session.session_date.isoformat(),
@@ -182,7 +183,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     desk = Desk(
         own=DeskParts(
             tags=tags,
-            tools=_tools(ledger, table),
+            tools=_tools(ledger, table, 16 if section.policy.families is None else 96),
             section=section,
             orders=orders,
             reader=reader,
@@ -265,6 +266,7 @@ def _section(
             },
             table_digest="0" * 64,
             listed_at_us=_playback().first_as_of_us(),
+            health=lambda: MachineLook(age_us=0, disk_free_bp=5_000, clock_step_us=0),
         ),
     )
     for account in (RUN, f"{RUN}.agent"):
@@ -272,7 +274,7 @@ def _section(
     return section
 
 
-def _tools(ledger: Ledger, table: QTable) -> Tools:
+def _tools(ledger: Ledger, table: QTable, paths: int) -> Tools:
     codec = ReturnCodec()
     return Tools(
         ledger=ledger,
@@ -280,7 +282,7 @@ def _tools(ledger: Ledger, table: QTable) -> Tools:
         codec=codec,
         table=table,
         placebo=TableModel(table=table, codec=codec),
-        plan=SamplingPlan(paths=16, horizon=10, spec_k=4, deadline_s=5.0),
+        plan=SamplingPlan(paths=paths, horizon=10, spec_k=4, deadline_s=5.0),
         seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
     )
 

@@ -71,6 +71,11 @@ class Scheduler:
     def __init__(self) -> None:
         self.requests: dict[str, Request] = {}
 
+    def _reserve_prefill_lookahead(self, request: Any, computed: int, new: int) -> int:  # noqa: ANN401 - as vLLM's
+        """Cut nothing."""
+        del request, computed
+        return new
+
     def update_draft_token_ids(self, draft_token_ids: Any) -> None:  # noqa: ANN401 - as vLLM's
         """Take the drafts of each request."""
         for key, drafts in zip(

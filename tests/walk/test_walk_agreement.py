@@ -18,7 +18,7 @@ from gateway.walk.projections.standing import Stage
 from tests.doubles import live_desk
 from tests.doubles.api_agent import (
     Agent,
-    digest_of,
+    agreement,
     ended,
     hold,
     orders_at_broker,
@@ -59,7 +59,7 @@ def test_an_agreement_to_buy_never_sends_a_sale(desk: App) -> None:
         sent = len(orders_at_broker(desk))
         answer = approver.http.post(
             f"/v1/decisions/{decision_id}/approval",
-            json={"approve": True, "intent_digest": digest_of(desk, decision_id)},
+            json=agreement(approver, desk, decision_id),
         )
     assert answer.status_code == 200, answer.text
     assert answer.json()["result"] == "rejected"

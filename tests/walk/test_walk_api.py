@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/intents"),
         ("GET", "/v1/decisions/x"),
         ("POST", "/v1/decisions/x/approval"),
+        ("GET", "/v1/decisions/x/allocation"),
+        ("POST", "/v1/decisions/x/allocation"),
         ("GET", "/v1/events"),
         ("GET", "/v1/orders"),
         ("GET", "/v1/orders/foreign"),
@@ -39,6 +41,13 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/stops/reduce-only"),
         ("POST", "/v1/stops/cancel-all"),
         ("POST", "/v1/stops/resume"),
+        ("GET", "/v1/fairness"),
+        ("GET", "/v1/flow"),
+        ("GET", "/v1/cases"),
+        ("GET", "/v1/cases/{case_id}"),
+        ("POST", "/v1/cases/{case_id}/notes"),
+        ("POST", "/v1/cases/{case_id}/state"),
+        ("POST", "/v1/fairness"),
         ("GET", "/v1/adjustments"),
         ("POST", "/v1/adjustments"),
         ("POST", "/v1/kill/drill"),
@@ -66,7 +75,7 @@ def test_no_key_and_a_wrong_key_get_401(app: App, method: str, path: str) -> Non
 
 def test_a_role_may_do_only_its_own(app: App, agent: Agent, approver: Agent) -> None:
     assert agent.http.post("/v1/kill", json={"reason": "no"}).status_code == 403
-    body = {"approve": True, "intent_digest": "0" * 64}
+    body = {"approve": True, "intent_digest": "0" * 64, "note": "yes"}
     assert agent.http.post("/v1/decisions/x/approval", json=body).status_code == 403
     assert approver.intent("an-approver-submits", 500).status_code == 403
     app.plan.keyring.issue("reads-only", Role.AUDITOR)
@@ -208,7 +217,7 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
     known = {"ledger", "database", "housekeeping", "engine", "fix", "settler", "orders", "book"}
-    assert set(parts) == known | {"policy", "kill", "tiles", "stops"}
+    assert set(parts) == known | {"policy", "kill", "tiles", "stops", "conduct"}
     assert set(parts.values()) == {"ready"}
 
 

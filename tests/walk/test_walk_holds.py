@@ -11,11 +11,13 @@ import pytest
 from audit.records.kinds import Kind
 from fix.wire.identity import cl_ord_id
 from gateway.clock import pause
+from gateway.desk.persons.checkpoint.sheet import sheet_of
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
 from gateway.walk.projections.standing import Stage
 from tests.doubles.api_agent import (
     Agent,
+    agreement,
     digest_of,
     ended,
     hold,
@@ -49,7 +51,7 @@ def test_a_large_order_waits_and_nothing_is_sent(app: App, agent: Agent) -> None
     assert len(orders_at_broker(app)) == sent
     assert reserved(app, decision_id)
     assert standing_of(app, decision_id).stage is Stage.HELD
-    wrong = {"approve": True, "intent_digest": "0" * 64}
+    wrong = {"approve": True, "intent_digest": "0" * 64, "note": "yes"}
     assert agent.http.post(f"/v1/decisions/{decision_id}/approval", json=wrong).status_code == 403
 
 
@@ -59,10 +61,42 @@ def test_an_approval_bound_to_another_digest_is_refused(
     decision_id = hold(agent, "wrong-digest")
     answer = approver.http.post(
         f"/v1/decisions/{decision_id}/approval",
-        json={"approve": True, "intent_digest": "0" * 64},
+        json={"approve": True, "intent_digest": "0" * 64, "note": "yes"},
     )
     assert (answer.status_code, answer.json()["code"]) == (409, "approval_refused")
     assert standing_of(app, decision_id).stage is Stage.HELD
+
+
+def test_an_approval_of_what_was_not_read_is_refused(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "unread")
+    path = f"/v1/decisions/{decision_id}/approval"
+    with Agent(app, "auditor") as auditor:
+        seen_by_another = agreement(auditor, app, decision_id)
+    for change in ({"sheet_digest": ""}, {"sheet_digest": "0" * 64}, {}):
+        answer = approver.http.post(path, json=seen_by_another | change)
+        assert (answer.status_code, answer.json()["code"]) == (409, "approval_refused"), change
+        assert "sheet" in answer.json()["message"]
+    unsaid = agreement(approver, app, decision_id) | {"note": ""}
+    assert approver.http.post(path, json=unsaid).status_code == 422
+    assert standing_of(app, decision_id).stage is Stage.HELD
+
+
+def test_what_waits_is_listed_with_its_end_and_how_it_ended(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "listed")
+    (line,) = approver.http.get("/v1/approvals").json()["waiting"]
+    assert (line["decision_id"], line["state"]) == (decision_id, "waiting")
+    assert line["expires_us"] > line["asked_us"]
+    assert line["left_s"] > 0
+    assert any(one.startswith("R31") for one in line["held_by"])
+    assert agent.http.get("/v1/approvals").status_code == 403
+    refuse(approver, app, decision_id)
+    found = approver.http.get("/v1/approvals").json()
+    assert found["waiting"] == []
+    assert (found["ended"][0]["decision_id"], found["ended"][0]["note"]) == (decision_id, "no")
 
 
 def test_an_author_cannot_approve_the_own_intent(app: App) -> None:
@@ -70,8 +104,8 @@ def test_an_author_cannot_approve_the_own_intent(app: App) -> None:
     with Agent(app, "two-hats") as author:
         decision_id = hold(author, "own")
     app.plan.keyring.issue("two-hats", Role.APPROVER)
-    body = {"approve": True, "intent_digest": digest_of(app, decision_id)}
     with Agent(app, "two-hats") as hat:
+        body = agreement(hat, app, decision_id)
         answer = hat.http.post(f"/v1/decisions/{decision_id}/approval", json=body)
     assert (answer.status_code, answer.json()["code"]) == (409, "approval_refused")
     assert standing_of(app, decision_id).stage is Stage.HELD
@@ -82,7 +116,7 @@ def test_an_approved_hold_is_forecast_anew_judged_anew_and_sent_once(
 ) -> None:
     decision_id = hold(agent, "agreed")
     path = f"/v1/decisions/{decision_id}/approval"
-    body = {"approve": True, "intent_digest": digest_of(app, decision_id)}
+    body = agreement(approver, app, decision_id)
     answer = approver.http.post(path, json=body)
     assert answer.status_code == 200, answer.text
     assert answer.json()["result"] == "approved"
@@ -94,6 +128,12 @@ def test_an_approved_hold_is_forecast_anew_judged_anew_and_sent_once(
     assert [v.body["result"] for v in verdicts] == ["held", "approved"]
     given = next(r for r in records if r.kind is Kind.APPROVAL_GIVEN)
     assert given.actor == "person:approver"
+    sheet = sheet_of(decision_id, records)
+    assert sheet is not None
+    assert given.body["shown"]["sheet_digest"] == sheet.digest == body["sheet_digest"]
+    read = next(app.reader.records(after_seq=given.body["shown"]["read_seq"] - 1, limit=1))
+    assert (read.body["reader"], read.body["object"]) == ("approver", f"sheet/{decision_id}")
+    assert sheet.asked_seq < read.seq < given.seq
     assert verdicts[0].seq < given.seq < verdicts[1].seq
     name = cl_ord_id(verdicts[1].leaf)
     assert orders_at_broker(app).count(name) == 1
@@ -137,6 +177,6 @@ def end_after(app: App, decision_id: str) -> None:
 
 
 def test_an_approval_of_an_unknown_decision_gets_404(approver: Agent) -> None:
-    body = {"approve": True, "intent_digest": "0" * 64}
+    body = {"approve": True, "intent_digest": "0" * 64, "note": "yes"}
     answer = approver.http.post("/v1/decisions/nothing/approval", json=body)
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_decision")

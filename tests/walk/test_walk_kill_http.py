@@ -151,7 +151,7 @@ def under_way(app: App) -> int:
 
 
 def test_a_kill_does_not_queue_behind_slow_requests(app: App, operator: Agent) -> None:
-    body = {"approve": True, "intent_digest": "0" * 64}
+    body = {"approve": True, "intent_digest": "0" * 64, "note": "yes"}
     limits = httpx.Limits(max_connections=SLOW)
     with (
         Agent(app, "approver") as approver,

@@ -15,7 +15,7 @@ from gateway.evidence.replay.replay import STEPS, replay
 from gateway.launch.app import App
 from gateway.launch.paper.play import case_of
 from tests.doubles import live_desk
-from tests.doubles.api_agent import Agent, digest_of, ended, hold
+from tests.doubles.api_agent import Agent, agreement, ended, hold
 from tests.doubles.remembered import Path, Remembered, forged, leaves
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
@@ -26,6 +26,7 @@ READINGS = {
     (Kind.FORECAST_REQUESTED, ("deadline_ms",)),
     # Durations by the wall clock; replay only bounds the second one.
     (Kind.ROUNDS_CAPTURED, ("elapsed_us",)),
+    (Kind.NEWS_TWIN_MADE, ("elapsed_us",)),
     (Kind.ORDER_SENT, ("decision_to_wire_us",)),
     # Market time of an event after the verdict: no rule of this decision saw it. Through the book
     # the next verdict of the account does, and its state digest binds it.
@@ -56,7 +57,7 @@ def decided(app: App) -> dict[str, str]:
     with Agent(app) as agent, Agent(app, "approver") as approver:
         asked = agent.intent("asked", 900, limit_price="280.00", max_qty_lots=50, reason="why not")
         held = hold(agent, "held")
-        answer = {"approve": True, "intent_digest": digest_of(app, held)}
+        answer = agreement(approver, app, held)
         assert approver.http.post(f"/v1/decisions/{held}/approval", json=answer).is_success
     decisions = {"ours": ours, "asked": str(asked.json()["decision_id"]), "held": held}
     for decision_id in decisions.values():

@@ -40,8 +40,9 @@ from audit.verifier.parts.tiles import verify_tiles
 from audit.verifier.parts.trust.brokerfile import BrokerFile, read_broker_files
 from audit.verifier.parts.trust.checkpoint import Outside
 from audit.verifier.parts.trust.note import BLANK, DASH, read_vkey
+from audit.verifier.parts.trust.officers import read_officers
 
-_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account")
+_BROKER = ("broker_fills", "broker_from", "broker_to", "broker_account", "officer")
 _RECORD = ("disclosure", "header", "payload", *_BROKER)
 
 
@@ -61,6 +62,8 @@ what to bring, from places that you trust and not from beside FILE:
   a checkpoint that you kept earlier proves the same against your own memory
   the broker's fills prove the same against the broker: a ClOrdID is the hash of its approval,
                so a history that was written again does not match the fills of the true one
+  both officers' keys  prove who signed the adjustments of a book, such as a trade by phone, and
+               the disavowals; without them a fill that rests on one is not checkable
 
 the broker's file is CSV with a header, or a FIX log (| or SOH) whose 35=8 messages count:
   cl_ord_id exec_id instrument side quantity price          needed; FIX names are taken too
@@ -95,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--broker-from", default="", help="first day of that file, YYYYMMDD")
     parser.add_argument("--broker-to", default="", help="last day of that file, YYYYMMDD")
     parser.add_argument("--broker-account", **many, help="only this account must be in that file")
+    parser.add_argument("--officer", **many, type=Path, help="an officer's .pub file; give both")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
     report = Report()
@@ -130,6 +134,7 @@ def _judge(asked: argparse.Namespace) -> Report:
         fills=read_fills(
             asked.broker_fills, asked.broker_from, asked.broker_to, asked.broker_account
         ),
+        officers=read_officers((path.name, read_text(path)) for path in asked.officer),
     )
     outside.check()
     if asked.file.is_dir():

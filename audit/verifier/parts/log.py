@@ -8,6 +8,7 @@ from typing import Any
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
+from audit.verifier.parts.contents.signed import OfficersWord
 from audit.verifier.parts.records import (
     COLUMNS,
     MAP_BROKEN,
@@ -73,6 +74,7 @@ class LogVerifier:
         self._disordered = False
         self._seeds = Seeds()
         self._fills = Fills(outside.fills)
+        self._signed = OfficersWord(outside.officers)
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -197,6 +199,7 @@ class LogVerifier:
         if known(head):
             self._interpret(head, body)
             self._fills.see(self.report, head, body, leaf)
+            self._signed.see(head, body, leaf)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -264,6 +267,7 @@ class LogVerifier:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
         self._disclosed.finish(report)
         self._fills.finish(report)
+        self._signed.finish(report, self._fills.phoned.relied_on)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")

@@ -6,5 +6,7 @@ Not here: the request and its answer (`gateway.desk`), transport.
     order_requests  bodies about one order
     replacing   another quantity or limit for one order
     receipts    signatures over answers
+    withheld    what a submitter is not told: which rule about conduct refused
     happenings  what happens to decisions and orders, as events
+    allocation  the split of an aggregated order, sealed in its intent
 """

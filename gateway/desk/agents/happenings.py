@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from fix.wire.identity import cl_ord_id
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import OrderEnded, OrderReported, OrderSent
+from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested, ReplaceSent, TermsSaid
 from gateway.walk.journal.verdict import VerdictGiven
 
 HAPPENING_KINDS: Final = (
@@ -24,6 +26,9 @@ HAPPENING_KINDS: Final = (
     Kind.ORDER_WITHDRAWN,
     Kind.ORDER_REPORTED,
     Kind.ORDER_ENDED,
+    Kind.REPLACE_REQUESTED,
+    Kind.REPLACE_SENT,
+    Kind.REPLACE_ENDED,
     Kind.DECISION_SEALED,
 )
 _OF_AGENT: Final = re.compile(r"(.+)-[0-9a-f]{32}")
@@ -94,7 +99,7 @@ def _told(record: Record) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911
         case Kind.DECISION_SEALED:
             return "sealed", {"outcome": DecisionSealed.of(record).outcome}
         case _:
-            return None
+            return _replacing(record)
 
 
 def _judged(given: VerdictGiven) -> tuple[str, dict[str, Any]]:
@@ -105,6 +110,27 @@ def _judged(given: VerdictGiven) -> tuple[str, dict[str, Any]]:
         "qty_lots": intent.qty_lots,
         "verdict": given.verdict.action.name,
     }
+
+
+def _replacing(record: Record) -> tuple[str, dict[str, Any]] | None:
+    """Return that somebody asked for a replace, that it left, or how it ended."""
+    match record.kind:
+        case Kind.REPLACE_REQUESTED:
+            asked = ReplaceRequested.of(record)
+            said = {"replace_id": cl_ord_id(record.leaf), "requested_by": asked.requested_by}
+            return "replace_requested", said | _terms(asked.after)
+        case Kind.REPLACE_SENT:
+            return "replace_sent", {"replace_id": ReplaceSent.of(record).cl_ord_id}
+        case Kind.REPLACE_ENDED:
+            ended = ReplaceEnded.of(record)
+            said = {"replace_id": ended.cl_ord_id, "outcome": ended.outcome, "reason": ended.reason}
+            return "replace_ended", said | _terms(ended.terms)
+        case _:
+            return None
+
+
+def _terms(said: TermsSaid) -> dict[str, Any]:
+    return {"qty_lots": said.qty_lots, "limit_price": said.price}
 
 
 def _reported(report: OrderReported) -> tuple[str, dict[str, Any]]:

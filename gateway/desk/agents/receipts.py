@@ -4,7 +4,8 @@ A start makes a key that lives in memory only; its public half is on record (`re
 the first receipt, so the signed tree says whose it is, and no file of it can be stolen (decision
 057). A receipt signs the whole answer. The same answer has the same receipt while a process lives.
 
-Not here: the check of a receipt (`gateway.evidence.receipts`), proofs of records (`proof`).
+Not here: the check of a receipt (`gateway.evidence.publication.receipts`), proofs of
+records (`proof`).
 """
 
 import threading

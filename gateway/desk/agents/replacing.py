@@ -17,6 +17,7 @@ next logon the broker is asked for it by its ClOrdID. Not here: what the broker'
 (`gateway.walk.reconciliation.replace_ends`).
 """
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,7 +34,8 @@ from fix.errors import MessageError
 from fix.wire.messages import cancel_replace, decimal_text
 from gateway.desk.agents.order_requests import ReplaceLine, ReplaceRequest, ReplaceState
 from gateway.desk.agents.scope import Scopes
-from gateway.desk.persons.holds import case_of
+from gateway.desk.agents.withheld import named
+from gateway.desk.persons.checkpoint.holds import case_of
 from gateway.errors import NotReplaceableError
 from gateway.feeds.live.items import ticks_of
 from gateway.installation.keys.keyring import Caller
@@ -53,12 +55,14 @@ from gateway.walk.projections.standing import (
     Standing,
     Terms,
 )
+from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.section import Section
 from inference.forecast.forecast import Forecast
 from risk.documents import value_of
 from risk.intent import Intent, Side
 from risk.state.book import Book
 from risk.state.instrument import Instrument
+from risk.state.paths.marginal import Marginal
 from risk.state.state import RiskState
 from risk.verdict import Verdict
 
@@ -136,6 +140,7 @@ class Replacing:
         away = tools.away()
         reasons = (
             (not tools.profile.capabilities.replace, "the broker's profile has no replace"),
+            (bool(tools.no_replace), tools.no_replace),
             (killed, "a kill is in force and cancels the order"),
             (not standing.is_live, f"nothing of it is left: it is {standing.order_state}"),
             (
@@ -242,6 +247,10 @@ class Replacing:
         intent = judged_intent(given.intent, reserved, after, standing.filled_lots)
 
         def judged(verdict: Verdict, state: RiskState, basis_seq: int) -> Draft:
+            if verdict.policy_digest != given.policy_digest:  # another one followed just now
+                raise NotReplaceableError(
+                    problem=f"order {standing.cl_ord_id} stays as it is: another policy is in force"
+                )
             document = judged_document(intent, verdict, state, basis_seq=basis_seq)
             return draft(state.now_us, document)
 
@@ -249,7 +258,7 @@ class Replacing:
             case, intent, forecast, self._parts.tick(given.instrument), judged
         )
         if record is None:
-            worst = ", ".join(sorted({f"{one.rule_id.value} {one.check}" for one in verdict.worst}))
+            worst = ", ".join(sorted({named(one) for one in verdict.worst}))
             raise NotReplaceableError(
                 problem=f"order {standing.cl_ord_id} stays as it is: the rules say"
                 f" {verdict.action.name} ({worst}); ask for less, or cancel it and ask anew"
@@ -274,7 +283,18 @@ class Replacing:
                 problem=f"order {standing.cl_ord_id} stays as it is: this run cannot judge it"
                 " again; it can be reduced, or cancelled and asked for anew"
             )
-        return case, value_of(Forecast, ForecastMade.of(made[-1]).forecast)
+        said = ForecastMade.of(made[-1])
+        return self._with_paths(case, made[-1], said), value_of(Forecast, said.forecast)
+
+    def _with_paths(self, case: Case, made: Record, said: ForecastMade) -> Case:
+        """Join the forecast's paths with those of what the account holds now, under format 2."""
+        data = self._parts.reader.blob(said.paths_blob) if said.paths_blob else None
+        if data is None:
+            return case
+        marginal = value_of(Marginal, json.loads(data))
+        section = self._parts.section
+        own = OwnPaths(kind=made.kind, seq=made.seq, marginal=marginal)
+        return replace(case, joined=section.paths.joining(own)(section.book(case.tags.account)))
 
     def _send(self, standing: Standing, asked: AskedReplace, kill_epoch: int) -> None:
         """Hand the message out, once; what becomes of it is on record."""

@@ -8,9 +8,10 @@ Not here: what an agent asks.
     stops       pause, reduce-only, and their end
     cancel_all  cancelling every live order
     flatten     orders that bring positions to zero
-    modes       which mode may begin, and what it needs
+    governing/  the next policy and the next mode
     statements  the statements that the signing roles sign, and their check
     adjustment  openings, splits, cash and trades by phone, signed by two roles
-    holds       holds of an earlier run, taken over at a start
+    checkpoint/ orders that wait for a person, what he is shown, his answer
     resolution  a person's resolution of a difference between the book and the broker
+    oversight/  runs of the tests of fairness, and cases about conduct
 """

@@ -131,7 +131,8 @@ def flatten(desk: Desk, caller: Caller, request: FlattenRequest) -> dict[str, An
     told["flatten_id"] = flatten_id
     for number, one in enumerate(h for h in held if not h.why):
         name = (flatten_id, number)
-        told["orders"][number] |= _closed(desk, caller, one, name, request.reason)
+        with desk.turns.one():
+            told["orders"][number] |= _closed(desk, caller, one, name, request.reason)
     return told
 
 

@@ -2,6 +2,8 @@
 
 Not here: the witness server.
 
+    proof         `receipt` and `prove`: evidence in one small file
+    receipts      `verify-receipt`: an answer against its signature and the ledger
     mirror_check  which files of a mirror are not what was signed
     mirror        the log as static files (`countersign tiles DIR`)
     policy        the installation's witness policy

@@ -84,6 +84,7 @@ def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
             spec_k=evidence.spec_k,
             allowed_range=(evidence.bin_start, evidence.bin_start + evidence.n_bins),
             deadline_s=DEADLINE_S,
+            draft_first=any(r.drafts for r in evidence.rounds if r.step == 0),
         )
     )
     try:

@@ -17,16 +17,21 @@ from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import Attempt, Past, matches, same
+from gateway.evidence.replay.past import HEARS_WORDS, Attempt, Past, matches, same
 from gateway.evidence.replay.seeds import seed_root
 from gateway.walk.journal import decision as journal_decisions
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.persons import RECORDED, with_fields
 from gateway.walk.journal.run import MarkTaken, ModelLoaded
 from gateway.walk.ports import Case, SamplingPlan, Tick
+from gateway.walk.sampled.joining import OwnPaths
+from gateway.walk.sampled.news import NewsTwin, twin_of
+from inference.codec.prompt import Prompt
+from inference.codec.scaled import codec_of
 from inference.engine.port import SampleRequest
+from inference.forecast.forecast import Sampled
 from inference.forecast.placebo import TableModel
-from inference.forecast.target import target_forecast
+from inference.forecast.target import sample_target
 from inference.snapshot import snapshot_from_document
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import read_evidence
@@ -62,10 +67,9 @@ def snapshot_taken(past: Past, record: Record) -> str:
     blob = taken.snapshot_blob
     snapshot = snapshot_from_document(json.loads(_blob(past, record, blob)))
     instrument = past.instrument(snapshot.instrument)
-    sizing = past.policy.sizing
     if past.received is None:
         strategy, author, directional = OVERLAY, "playback", False
-        propose = overlay(sizing, instrument)
+        propose = overlay(past.policy, instrument)
         labels = _labels(past, record)
     else:
         received = journal_decisions.IntentReceived.of(past.received)
@@ -73,7 +77,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
         same("snapshot_taken", "instrument", request.instrument, snapshot.instrument)
         strategy, author = AGENT_WISH, received.author
         directional, labels = request.directional, {}
-        propose = wish(sizing, instrument, wish_of(request, instrument))
+        propose = wish(past.policy.sizing, instrument, wish_of(request, instrument))
     past.case = Case(
         decision_id=past.decision_id,
         tags=past.tags,
@@ -87,6 +91,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
         narrative=taken.reach,
         labels=labels,
     )
+    past.codec = codec_of(snapshot)
     past.prompt = past.codec.encode(snapshot)
     same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
     matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))
@@ -128,8 +133,12 @@ def forecast_requested(past: Past, record: Record) -> str:
         spec_k=asked.spec_k,
         allowed_range=(past.codec.bin_start, past.codec.bin_start + past.codec.n_bins),
         deadline_s=(asked.deadline_ms + 0.5) / 1_000,  # the half makes it round down to itself
+        draft_first=asked.drafts_first,
     )
     past.case = case = replace(case, attempt=number)
+    blank, news_twin = past.codec.encode_without_news(case.snapshot), asked.news_twin
+    if past.rules >= HEARS_WORDS or news_twin is not None:
+        news_twin = journal.news_twin_named(blank)
     matches(
         record,
         journal.forecast_requested(
@@ -140,9 +149,11 @@ def forecast_requested(past: Past, record: Record) -> str:
             size=asked.seed_size,
             drafter=asked.drafter,
             rule=asked.seed_rule,
+            news_twin=news_twin,
         ),
     )
-    past.attempts.append(Attempt(requested=record, seed=seed))
+    blank = None if news_twin is None else blank
+    past.attempts.append(Attempt(requested=record, seed=seed, blank=blank))
     seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
     if asked.seed_rule is None:
         return f"{seeds}, as the earlier rule allows"
@@ -155,11 +166,26 @@ def rounds_captured(past: Past, record: Record) -> str:
     captured = journal.RoundsCaptured.of(record)
     attempt = past.attempt(record, captured.attempt)
     blob = captured.capture_blob
+    capture, size = _rounds(past, record, attempt, blob, prompt)
+    matches(
+        record,
+        journal.rounds_captured(
+            case, capture, elapsed_us=captured.elapsed_us, blob=blob, size_bytes=size
+        ),
+    )
+    attempt.capture, attempt.blob = capture, blob
+    return f"{captured.positions} accept/reject positions of {captured.rounds} rounds"
+
+
+def _rounds(
+    past: Past, record: Record, attempt: Attempt, blob: str, prompt: Prompt
+) -> tuple[Evidence, int]:
+    """Return a capture, decided again as its request asked, and its size in bytes."""
     data = _blob(past, record, blob)
     capture = read_evidence(data, past.table)
     faults = (*judge(capture, past.table), *_states(past, capture, prompt.token_ids))
     if faults:
-        raise ReplayDiffersError(step="rounds_captured", detail=faults[0])
+        raise ReplayDiffersError(step=record.kind.value, detail=faults[0])
     asked = journal.ForecastRequested.of(attempt.requested)
     same("forecast_requested", "spec_k", capture.spec_k, asked.spec_k)
     same("forecast_requested", "drafter", capture.drafter.value, asked.drafter)
@@ -168,14 +194,7 @@ def rounds_captured(past: Past, record: Record) -> str:
     same("forecast_requested", "allowed_range", bins, asked.allowed_range)
     lengths = sorted({len(path) for path in paths(capture)})
     same("forecast_requested", "n_tokens", lengths, [asked.n_tokens])
-    matches(
-        record,
-        journal.rounds_captured(
-            case, capture, elapsed_us=captured.elapsed_us, blob=blob, size_bytes=len(data)
-        ),
-    )
-    attempt.capture, attempt.blob = capture, blob
-    return f"{captured.positions} accept/reject positions of {captured.rounds} rounds"
+    return capture, len(data)
 
 
 def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Iterator[str]:
@@ -183,6 +202,7 @@ def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Itera
     base = past.codec.table_base(prompt_ids)
     newest = 0
     for r in capture.rounds:
+        newest = newest if r.step else past.codec.last_bin(prompt_ids)
         before = (newest, *r.drafts)
         for j, state in enumerate(r.states):
             if state != past.codec.table_step(base, before[j]):
@@ -198,7 +218,7 @@ def forecast_made(past: Past, record: Record) -> str:
     if attempt.capture is None:
         raise ReplayDiffersError(step="forecast_made", detail="no rounds_captured before it")
     _check_model(past, made.model_digest)
-    attempt.target = target_forecast(
+    sampled = sample_target(
         attempt.capture,
         codec=past.codec,
         prompt=prompt,
@@ -208,10 +228,16 @@ def forecast_made(past: Past, record: Record) -> str:
         model_digest=made.model_digest,
         capture_digest=attempt.blob,
     )
-    matches(record, journal.forecast_made(case, attempt.target))
+    attempt.target, attempt.sampled = sampled.forecast, sampled
+    attempt.own, named = _own_paths(past, record, sampled, record.seq)
+    matches(record, journal.forecast_made(case, attempt.target, named))
     placebos = [r for r in past.records if r.kind is Kind.PLACEBO_MADE]
     if made.attempt not in {journal.ForecastAttempt.of(r).attempt for r in placebos}:
         raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
+    twins = [r for r in past.records if r.kind is Kind.NEWS_TWIN_MADE]
+    there = made.attempt in {journal.NewsTwinMade.of(r).attempt for r in twins}
+    if attempt.blank is not None and not there:
+        raise ReplayDiffersError(step="news_twin_made", detail="no news twin beside the forecast")
     return f"{attempt.target.n_paths} paths of {attempt.target.horizon} steps"
 
 
@@ -226,12 +252,60 @@ def placebo_made(past: Past, record: Record) -> str:
         spec_k=asked.spec_k,
         deadline_s=1.0,
     )
-    attempt.twin = TableModel(past.table, past.codec).forecast(
+    sampled = TableModel(past.table, past.codec).sample(
         snapshot=case.snapshot, prompt=prompt, seed=attempt.seed, plan=plan
     )
-    matches(record, journal.placebo_made(case, attempt.twin))
+    attempt.twin = sampled.forecast
+    made = -1 if attempt.own is None else attempt.own.seq
+    attempt.twin_own, named = _own_paths(past, record, sampled, made)
+    matches(record, journal.placebo_made(case, attempt.twin, named))
     attempt.made_seq = record.seq
     return "the table model's forecast"
+
+
+def news_twin_made(past: Past, record: Record) -> str:
+    """Decide the twin's rounds again and summarise them; why one is missing is the engine's."""
+    case, _ = past.opened(record)
+    made = journal.NewsTwinMade.of(record)
+    attempt = past.attempt(record, made.attempt)
+    if attempt.blank is None or attempt.sampled is None:
+        raise ReplayDiffersError(step="news_twin_made", detail="no forecast asked for it")
+    if made.missing:
+        again = journal.news_twin_missing(
+            case, attempt.blank, reason=made.missing, detail=made.detail
+        )
+        matches(record, again)
+        attempt.news = NewsTwin(record=again, missing=made.missing)
+        return f"missing: {made.missing}"
+    blob = made.capture_blob
+    capture, size = _rounds(past, record, attempt, blob, attempt.blank)
+    attempt.news = twin_of(
+        case,
+        attempt.blank,
+        capture,
+        codec=past.codec,
+        table=past.table,
+        own=attempt.sampled,
+        seed=attempt.seed,
+        elapsed_us=made.elapsed_us,
+        blob=blob,
+        size_bytes=size,
+    )
+    matches(record, attempt.news.record)
+    attempt.news_capture = capture
+    return "the forecast of the same seeds without words"
+
+
+def _own_paths(
+    past: Past, record: Record, sampled: Sampled, seq: int
+) -> tuple[OwnPaths | None, str]:
+    """Return a forecast's paths and their blob's digest, under a policy that has them recorded."""
+    if past.policy.families is None:
+        return None, ""
+    case, _ = past.opened(record)
+    marginal = journal.marginal_of(case.snapshot, sampled)
+    own = OwnPaths(kind=record.kind, seq=seq, marginal=marginal)
+    return own, _digest(journal.marginal_bytes(marginal))
 
 
 def forecast_failed(past: Past, record: Record) -> str:

@@ -14,17 +14,27 @@ from typing_extensions import override
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.clock import MarketInstant
+from gateway.desk.persons.checkpoint.sheet import sheet_of, shows_read
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import NAMES_POLICY, Attempt, Past, matches, named, same
+from gateway.evidence.replay.past import (
+    HEARS_WORDS,
+    NAMES_POLICY,
+    Attempt,
+    Past,
+    matches,
+    named,
+    same,
+)
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.verdict import result_under
-from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.stops import Stops
+from gateway.walk.sampled.news import paths_of_twin, what_words_did
+from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, grant
 from risk.documents import value_of
@@ -33,7 +43,7 @@ from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
-from risk.state.inputs.inputs import Inputs
+from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote, RiskState, SeenIntent, Stop, relevant_history, seen
 from risk.verdict import Verdict
 
@@ -75,6 +85,7 @@ class RecordedShadow:
         """
         if self._basis.state is None:
             raise ReplayDiffersError(step="placebo_judged", detail="payload.state")
+        inputs = self._basis.judged_inputs
         state = RiskState(
             now_us=self._basis.market_now_us,
             book=named(iter(self._books), self._basis.judged_book_digest, self._record),
@@ -87,7 +98,7 @@ class RecordedShadow:
             recent=(),
             policy_status=value_of(PolicyStatus, self._basis.policy_status),
             renewal=False,
-            inputs=None if self._basis.inputs is None else value_of(Inputs, self._basis.inputs),
+            inputs=None if inputs is None else replace(inputs, paths=case.book_paths),
         )
         return evaluate(self._policy, state, intent), state
 
@@ -116,7 +127,8 @@ def placebo_judged(past: Past, record: Record) -> str:
     judged = journal.PlaceboJudged.of(record)
     instant = RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
     shadow = RecordedShadow(past, record, attempt)
-    matches(record, judge_twin(case, shadow, twin, Tick(quote=quote, instant=instant)))
+    tick = Tick(quote=quote, instant=instant)
+    matches(record, judge_twin(case, shadow, twin, tick, past.paths.joining(attempt.twin_own)))
     return judged.result
 
 
@@ -134,12 +146,17 @@ def intent_proposed(past: Past, record: Record) -> str:
     if case.attempt:  # a renewal is sized without its own reservation
         books = (_without(b, case.decision_id) for b in books)
     book = named(books, proposed.book_digest, record)
-    sizing = case.propose(attempt.target, book, attempt.quote)
+    case = replace(case, joined=past.paths.joining(attempt.own)(book))
+    sizing = case.propose(attempt.target, book, attempt.quote, case.book_paths)
     attempt.intent, attempt.proposed = case.intent_of(sizing), True
+    words: journal.Words = {}
+    if past.rules >= HEARS_WORDS or proposed.words is not None:
+        join = past.paths.joining(paths_of_twin(case, attempt.news, attempt.own))
+        words = what_words_did(case, attempt.news, sizing, book, attempt.quote, join)
     if attempt.intent is not None and case.attempt:
-        matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book))
+        matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book, words))
     else:
-        matches(record, journal.intent_proposed(case, sizing, attempt.intent, book))
+        matches(record, journal.intent_proposed(case, sizing, attempt.intent, book, words))
     return str(sizing.reason)
 
 
@@ -203,8 +220,19 @@ def state_again(
         renewal=True,
         book_differs=_differs(past, basis, case.instrument.symbol),
         stops=_stops(past, basis),
-        inputs=given.inputs,
+        inputs=None
+        if given.inputs is None
+        else replace(given.inputs, paths=_paths_of(past, record, given)),
     )
+
+
+def _paths_of(past: Past, record: Record, given: journal_verdicts.VerdictBasis) -> BookPaths | None:
+    """Return the joint paths of the instruments that a verdict names, made again."""
+    attempt = past.attempt(record)
+    if given.path_symbols is None or attempt.own is None:
+        return None
+    joined = past.paths.joined(attempt.own, given.path_symbols[1:])
+    return None if joined is None else joined.paths
 
 
 def approval_requested(past: Past, record: Record) -> str:
@@ -263,8 +291,16 @@ def approval_given(past: Past, record: Record) -> str:
     )
     earlier = None if past.rules < NAMES_POLICY else ""
     note = earlier if said.reason is None else said.reason
+    sheet = sheet_of(past.standing.decision_id, past.records)
+    if said.shown is not None:
+        if sheet is None or said.shown.sheet_digest != sheet.digest:
+            raise ReplayDiffersError(step="approval_given", detail="shown.sheet_digest")
+        read = past.reader.record(said.shown.read_seq)
+        in_time = read is not None and sheet.asked_seq < read.seq < record.seq
+        if read is None or not in_time or not shows_read(read, said.approver, past.decision_id):
+            raise ReplayDiffersError(step="approval_given", detail="shown.read_seq")
     given = journal_verdicts.approval_given(
-        past.standing, approval, verdict_seq=held.seq, note=note
+        past.standing, approval, verdict_seq=held.seq, note=note, shown=said.shown
     )
     matches(record, given)
     return f"by {approval.approver}"

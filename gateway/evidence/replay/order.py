@@ -249,6 +249,7 @@ def _settled(
         epoch=lambda: _epoch(known),
         # as recorded: which messages were resends cannot be told from a decision's records
         revives=_reopened(past, again),
+        restates=_restated(past, again),
         differences=differences,
     )
     try:
@@ -277,6 +278,12 @@ def _reopened(past: Past, told: journal.SettledMessage) -> bool:
     """Return whether a report of the same message made the order work again."""
     reports = (r for r in past.records if r.kind is Kind.ORDER_REPORTED and _with(r, told))
     return told.reopens or any(journal.OrderReported.of(one).reopens for one in reports)
+
+
+def _restated(past: Past, told: journal.SettledMessage) -> bool:
+    """Return whether a report of the same message changed the reservation; earlier ones did not."""
+    reports = (r for r in past.records if r.kind is Kind.ORDER_REPORTED and _with(r, told))
+    return any(journal.OrderReported.of(one).restated is not None for one in reports)
 
 
 def _epoch(known: Sequence[Record]) -> int:

@@ -5,6 +5,7 @@ Not here: what a step recomputes (`forecast`, `intent`, `order`).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -28,9 +29,11 @@ from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, Tags
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.standing import Standing
+from gateway.walk.sampled.joining import OwnPaths, PathsOnRecord
+from gateway.walk.sampled.news import NewsTwin
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
-from inference.forecast.forecast import Forecast
+from inference.forecast.forecast import Forecast, Sampled
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
 from risk.documents import value_of
@@ -43,6 +46,8 @@ from risk.state.state import Quote
 
 SEEDS_BOUND: Final = 3
 """From these rules on, a seed's root follows `SEED_RULE`."""
+HEARS_WORDS: Final = 4
+"""From these rules on, each decision says what words did to it."""
 NAMES_POLICY: Final = 2
 """From these rules on, records name the policy in force and requests to a person their end."""
 
@@ -60,7 +65,13 @@ class Attempt:
     capture: Evidence | None = None
     blob: str = ""
     target: Forecast | None = None
+    sampled: Sampled | None = None
+    blank: Prompt | None = None
+    news: NewsTwin | None = None
+    news_capture: Evidence | None = None
     twin: Forecast | None = None
+    own: OwnPaths | None = None
+    twin_own: OwnPaths | None = None
     made_seq: int = -1
     quote: Quote | None = None
     quote_seq: int = -1
@@ -68,7 +79,7 @@ class Attempt:
     proposed: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Past:
     """One decision's records, and what was recomputed from them so far."""
 
@@ -119,6 +130,11 @@ class Past:
             detail = f"run {run_id} is not on record with the terms of {self.run.run_id}"
             raise ReplayDiffersError(step=before.kind.value, detail=detail)
         self.run_ids.add(run_id)
+
+    @cached_property
+    def paths(self) -> PathsOnRecord:
+        """The sampled paths on record."""
+        return PathsOnRecord(self.reader)
 
     @property
     def received(self) -> Record | None:

@@ -44,6 +44,7 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.FORECAST_MADE: replay_forecast.forecast_made,
     Kind.FORECAST_FAILED: replay_forecast.forecast_failed,
     Kind.PLACEBO_MADE: replay_forecast.placebo_made,
+    Kind.NEWS_TWIN_MADE: replay_forecast.news_twin_made,
     Kind.QUOTE_TAKEN: replay_intent.quote_taken,
     Kind.PLACEBO_JUDGED: replay_intent.placebo_judged,
     Kind.INTENT_PROPOSED: replay_intent.intent_proposed,

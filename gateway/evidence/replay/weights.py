@@ -16,7 +16,7 @@ from inference.weights.registry import ModelPair, load_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuestion:
-    """One forecast's evidence, and what its rows follow from."""
+    """A forecast's evidence, or its news twin's, and what its rows follow from."""
 
     attempt: int
     evidence: Evidence
@@ -31,12 +31,16 @@ def questions(past: Past) -> tuple[RowQuestion, ...]:
     return tuple(
         RowQuestion(
             attempt=number,
-            evidence=attempt.capture,
-            prompt_ids=past.prompt.token_ids,
+            evidence=evidence,
+            prompt_ids=prompt.token_ids,
             model_digest=attempt.target.model_digest,
         )
         for number, attempt in enumerate(past.attempts)
-        if attempt.capture is not None and attempt.target is not None
+        for evidence, prompt in (
+            (attempt.capture, past.prompt),
+            (attempt.news_capture, attempt.blank),
+        )
+        if evidence is not None and prompt is not None and attempt.target is not None
     )
 
 

@@ -7,6 +7,9 @@ Rules:
 - A line that cannot be read, or is refused, is a recorded condition. Quotes go on behind it as
   behind a gap. Bars and events wait at it: what follows would hide that one is missing. The line is
   tried again when the file changes, and once a minute.
+- A file that cannot be read at all (Parquet that is half written or damaged) is a recorded
+  condition, and waited at in the same way. Every row of a Parquet file of bars or events is read
+  before the first is taken.
 - Where no column numbers the items, they are counted by instrument. Bars and events of a file that
   was replaced are counted from its start again, so that what it repeats are repeats and what it
   changes is refused; quotes count on.
@@ -22,8 +25,18 @@ from typing import Any, Final, Protocol
 from pydantic import ValidationError
 
 from gateway.errors import FeedRefusedError, IntakeError
-from gateway.feeds.files.reading import FileLine, FilePiece, files_of, marked, read_piece
-from gateway.feeds.files.rows import columns_in, item_in, object_in, said_place
+from gateway.feeds.files.reading import (
+    JSON_LINES,
+    FileLine,
+    FilePiece,
+    all_lines,
+    files_of,
+    is_parquet,
+    marked,
+    read_piece,
+    unit_of,
+)
+from gateway.feeds.files.rows import columns_in, item_in, object_in, said_place, wanted_in
 from gateway.feeds.files.sources import FollowedSource
 from gateway.feeds.files.state import FilePosition, FileState
 from gateway.feeds.live.items import QUOTES, parse
@@ -34,7 +47,6 @@ from risk.state.instrument import Instrument
 BATCH: Final = 500
 AGAIN_US: Final = 60_000_000
 DONE_MAX: Final = 10_000
-_LINES: Final = frozenset({".ndjson", ".jsonl"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +119,12 @@ class Followed:
         if self._waits(path):
             return False
         last = not self._names or self._at.name == self._names[-1]
-        piece = read_piece(path, self._at, whole=not last)
+        try:
+            piece = read_piece(path, self._at, wanted_in(self.source), whole=not last)
+            if is_parquet(path) and not piece.position.offset and self.source.feed != QUOTES:
+                self._look_through(path, piece.position)
+        except IntakeError as error:
+            return self._broken(path, error, last=last)
         if piece.changed:
             self._begin_again(piece, path)
         if not piece.lines:
@@ -121,7 +138,7 @@ class Followed:
         self._names = names = files_of(path)
         folder = path.is_dir()
         if not names:
-            self._tell("missing", f"{path} has no .csv or .ndjson file yet")
+            self._tell("missing", f"{path} has no .csv, .ndjson or .parquet file yet")
             return None
         if position.name in names:
             known = {*position.done, position.name}
@@ -137,6 +154,29 @@ class Followed:
             self._at = position.next_file(later[0])
         return path / self._at.name if folder else path
 
+    def _look_through(self, path: Path, start: FilePosition) -> None:
+        """Read every row before the first is taken.
+
+        Raises:
+            IntakeError: a row does not hold an item.
+        """
+        now = start
+        for line in all_lines(path, wanted_in(self.source)):
+            try:
+                now, _ = self._read(path, line, now, now)
+            except IntakeError as error:
+                where = f"row {line.number}, {error.where}" if line.number else error.where
+                raise IntakeError(where=where, problem=error.problem) from None
+
+    def _broken(self, path: Path, error: IntakeError, *, last: bool) -> bool:
+        """Say why a file cannot be read, and wait at it; quotes go on with the next file."""
+        self._tell("malformed", f"{path.name}, {error.where}: {error.problem}")
+        if self.source.feed == QUOTES and not last:
+            self._keep(self._at.next_file(self._names[self._names.index(self._at.name) + 1]))
+            return True
+        self._stopped, self._tried_us = _signature(path), self.monotonic_us()
+        return False
+
     def _waits(self, path: Path) -> bool:
         """Return whether the source waits at a line and nothing changed since."""
         if self._stopped is None:
@@ -146,7 +186,9 @@ class Followed:
     def _begin_again(self, piece: FilePiece, path: Path) -> None:
         counts = self._at.counts if self.source.feed == QUOTES else piece.position.counts
         start = piece.position.model_copy(update={"counts": counts, "base": counts})
-        self._tell(piece.changed, f"{path.name} was {piece.changed} behind line {self._at.line}")
+        self._tell(
+            piece.changed, f"{path.name} was {piece.changed} behind {unit_of(path)} {self._at.line}"
+        )
         self._at = start
 
     def _at_end(self, path: Path, piece: FilePiece, *, last: bool) -> bool:
@@ -159,9 +201,9 @@ class Followed:
         if self.state.condition == "skipped":
             return False
         if not position.line:
-            self._tell("waiting", f"{path.name} has no complete line yet")
+            self._tell("waiting", f"{path.name} has no complete {unit_of(path)} yet")
             return False
-        said = f"{path.name}, line {position.line}"
+        said = f"{path.name}, {unit_of(path)} {position.line}"
         self._tell("ok", f"{said}; the next has no end yet" if piece.rest else said)
         if self.source.complete and not piece.unread:
             self._say_complete(path)
@@ -176,7 +218,8 @@ class Followed:
             try:
                 behind, item = self._read(path, line, now, behind)
             except IntakeError as error:
-                wrong = f"{path.name} line {line.number}, {error.where}: {error.problem}"
+                at = f"{path.name} {unit_of(path)} {line.number}"
+                wrong = f"{at}, {error.where}: {error.problem}"
                 if waits := self._needs(path, now):
                     break
                 lost = {name: count + 1 for name, count in behind.counts.items()}
@@ -189,14 +232,17 @@ class Followed:
         if refused := self._hand_over(items):
             first, why = refused
             problem = why.problem.partition(": ")[2]
-            condition, wrong = "refused", f"{path.name} line {first.behind.line}: {problem}"
+            condition, wrong = (
+                "refused",
+                f"{path.name} {unit_of(path)} {first.behind.line}: {problem}",
+            )
             if self._needs(path, first.behind):
                 now, waits = first.before, True
         if wrong:
             self._tell(condition, wrong)
         self._stopped = _signature(path) if waits else None
         self._tried_us = self.monotonic_us()
-        self._keep(now.model_copy(update={"mark": marked(path, now.offset)}))
+        self._keep(now.model_copy(update={"mark": piece.mark or marked(path, now.offset)}))
         self.state.unread = piece.unread - (now.offset - piece.position.offset)
         self.state.line = now.line
 
@@ -224,16 +270,20 @@ class Followed:
         """Return the position behind a line, and its item; None of a header or an empty line."""
         if line.content is None:
             raise IntakeError(where="column 1", problem="longer than 64 KiB")
-        comma = path.suffix.lower() not in _LINES
+        comma = path.suffix.lower() not in JSON_LINES
         if comma and not now.header:
             header = columns_in(self.source, line.content)
             return behind.model_copy(update={"header": header}), None
-        if not line.content.strip():
-            return behind, None
-        if comma:
-            value = item_in(self.source, now.header, line.content)
-        else:
-            value = object_in(self.source, line.content)
+        if isinstance(line.content, bytes):
+            if not line.content.strip():
+                return behind, None
+            if not comma:
+                return self._placed(object_in(self.source, line.content), now, behind)
+        return self._placed(item_in(self.source, now.header, line.content), now, behind)
+
+    def _placed(
+        self, value: dict[str, Any], now: FilePosition, behind: FilePosition
+    ) -> tuple[FilePosition, Item | EventItem]:
         try:
             return self._item(value, behind)
         except IntakeError as error:
@@ -255,7 +305,7 @@ class Followed:
 
     def _needs(self, path: Path, now: FilePosition) -> bool:
         """Return whether the source must wait at a line that cannot be taken."""
-        titled = bool(now.header) or path.suffix.lower() in _LINES
+        titled = bool(now.header) or path.suffix.lower() in JSON_LINES
         return self.source.feed != QUOTES or not titled
 
     def _say_complete(self, path: Path) -> None:

@@ -1,36 +1,47 @@
 """Complete lines of a growing file behind a position, and whether it is the same file still.
 
+A row of Parquet is a line whose cells are there already; the first of them has the columns' names.
+
 Rules:
 
 - A line counts once its newline is there; what follows the last newline stays for later.
 - A file is the same while the bytes around its read part are: the first 4 KiB and the last 4 KiB
   before the offset. Anything else was replaced or truncated, and is read from its start.
-- Only regular files are read, in pieces of at most 256 KiB.
+- Only regular files are read, in pieces of at most 256 KiB, or 10,000 rows of Parquet.
+- A Parquet file is the same while its size, its first 4 KiB and its last 64 KiB are.
 """
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
+from gateway.feeds.files.parquet import read_rows
 from gateway.feeds.files.state import FilePosition
 
 PIECE: Final = 256 * 1024
 LINE_MAX: Final = 64 * 1024
 AROUND: Final = 4096
-SUFFIXES: Final = frozenset({".csv", ".ndjson", ".jsonl"})
+FOOTER: Final = 64 * 1024
+ROWS: Final = 10_000
+PARQUET: Final = ".parquet"
+JSON_LINES: Final = frozenset({".ndjson", ".jsonl"})
+SUFFIXES: Final = frozenset({".csv", PARQUET, *JSON_LINES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLine:
-    """One line: its number from 1, the offset behind it, its bytes; None if it is too long."""
+    """One line: its number from 1, the offset behind it, what it holds; None if it is too long.
+
+    Of Parquet: the row's number, which is the offset too, and its cells.
+    """
 
     number: int
     end: int
-    content: bytes | None
+    content: bytes | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +54,7 @@ class FilePiece:
         lines: complete lines.
         unread: bytes behind the position.
         rest: bytes of a line that has no newline yet, if everything else is in `lines`.
-        head: the file's first bytes and the piece, to mark a position.
+        mark: of the whole file, where it is marked as one; else empty.
     """
 
     position: FilePosition
@@ -51,19 +62,31 @@ class FilePiece:
     lines: tuple[FileLine, ...]
     unread: int
     rest: int
+    mark: str = ""
 
 
-def read_piece(path: Path, position: FilePosition, *, whole: bool = False) -> FilePiece:
+def read_piece(
+    path: Path, position: FilePosition, columns: Collection[str] = (), *, whole: bool = False
+) -> FilePiece:
     """Read complete lines behind a position; `whole` says that nobody adds to the file any more.
+
+    Args:
+        path: the file.
+        position: where to begin.
+        columns: those of Parquet to read.
+        whole: the last line needs no newline.
 
     Raises:
         OSError: the file is not there, no regular file, or cannot be read.
+        IntakeError: it is Parquet, and not whole or damaged.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise OSError(0, "no regular file", str(path))
+        if is_parquet(path):
+            return _rows_piece(file, found.st_size, position, columns)
         size, changed = found.st_size, ""
         if size < position.offset:
             changed = "truncated"
@@ -81,6 +104,58 @@ def read_piece(path: Path, position: FilePosition, *, whole: bool = False) -> Fi
             unread=size - start.offset,
             rest=start.offset + len(piece) - end if at_end else 0,
         )
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is taken whole, row by row."""
+    return path.suffix.lower() == PARQUET
+
+
+def unit_of(path: Path) -> str:
+    """Return what the items of a file are numbered by."""
+    return "row" if is_parquet(path) else "line"
+
+
+def all_lines(path: Path, columns: Collection[str]) -> Iterator[FileLine]:
+    """Yield every line of a file, or the names of the columns (row 0) and every row.
+
+    Raises:
+        OSError: the file cannot be read.
+        IntakeError: it is Parquet, and not whole or damaged.
+    """
+    position = FilePosition(name=path.name)
+    while lines := (piece := read_piece(path, position, columns, whole=True)).lines:
+        yield from lines
+        end, header = lines[-1].end, ("-",)
+        mark = piece.mark or marked(path, end)
+        position = position.model_copy(
+            update={"offset": end, "line": lines[-1].number, "header": header, "mark": mark}
+        )
+
+
+def _rows_piece(
+    file: BinaryIO, size: int, position: FilePosition, columns: Collection[str]
+) -> FilePiece:
+    head = os.pread(file.fileno(), AROUND, 0)
+    tail = os.pread(file.fileno(), FOOTER, max(0, size - FOOTER))
+    mark = sha256(b"%d " % size + head + tail).hexdigest()
+    changed = "replaced" if position.mark not in {"", mark} else ""
+    start = position.again() if changed else position
+    found = read_rows(file, columns, start.offset, ROWS)
+    rows = [
+        FileLine(number=number, end=number, content=_short(cells))
+        for number, cells in enumerate(found.rows, start=start.offset + 1)
+    ]
+    if not start.header:
+        rows.insert(0, FileLine(number=start.offset, end=start.offset, content=found.names))
+    unread = found.count - start.offset
+    return FilePiece(
+        position=start, changed=changed, lines=tuple(rows), unread=unread, rest=0, mark=mark
+    )
+
+
+def _short(cells: tuple[str, ...]) -> tuple[str, ...] | None:
+    return cells if sum(map(len, cells)) <= LINE_MAX else None
 
 
 def marked(path: Path, offset: int) -> str:

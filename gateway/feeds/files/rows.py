@@ -1,7 +1,8 @@
 """A line of a followed file to an item as a feed would post it. Pure.
 
-CSV: the first line names the columns; one item a line, without line breaks in cells. NDJSON: each
-line is what the API takes. Not here: what an item may hold (`gateway.feeds.live.items`).
+CSV: the first line names the columns; one item a line, without line breaks in cells. Parquet: the
+cells of a row as text. NDJSON: each line is what the API takes. Not here: what an item may hold
+(`gateway.feeds.live.items`).
 """
 
 import csv
@@ -31,13 +32,19 @@ _PRICE: Final = re.compile(r"(-?[0-9]+)\.([0-9]+)")
 _YES_NO: Final = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 
 
-def columns_in(source: FollowedSource, line: bytes) -> tuple[str, ...]:
-    """Return the names of the columns, from a file's first line.
+def wanted_in(source: FollowedSource) -> frozenset[str]:
+    """Return the columns that a source reads."""
+    return frozenset(one for one in source.columns.values() if not one.startswith(CONSTANT))
+
+
+def columns_in(source: FollowedSource, line: bytes | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the columns, from a file's first line or from Parquet.
 
     Raises:
         IntakeError: the line names no columns, one twice, or not those that the source needs.
     """
-    names = tuple(cell.strip() for cell in _cells(source, line.removeprefix(b"\xef\xbb\xbf")))
+    first = line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line
+    names = tuple(cell.strip() for cell in _cells(source, first))
     for at, name in enumerate(names, start=1):
         if not name or name in names[: at - 1]:
             problem = f"the first line names {name!r} " + ("twice" if name else "nothing here")
@@ -50,8 +57,10 @@ def columns_in(source: FollowedSource, line: bytes) -> tuple[str, ...]:
     return names
 
 
-def item_in(source: FollowedSource, names: tuple[str, ...], line: bytes) -> dict[str, Any]:
-    """Return the item of a CSV line, as posted; `sequence` is left out where nothing says it.
+def item_in(
+    source: FollowedSource, names: tuple[str, ...], line: bytes | tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the item of a CSV line or a row, as posted, without a `sequence` that nothing says.
 
     Raises:
         IntakeError: a cell does not hold what it should; names the column.
@@ -106,7 +115,11 @@ def _may_lack(source: FollowedSource, field: str) -> bool:
     return field in OPTIONAL and source.columns[field] == field
 
 
-def _cells(source: FollowedSource, line: bytes) -> list[str]:
+def _cells(source: FollowedSource, line: bytes | tuple[str, ...]) -> list[str]:
+    if isinstance(line, tuple):
+        if any("\0" in cell or "\r" in cell for cell in line):
+            raise IntakeError(where="a cell", problem="has a NUL or a carriage return")
+        return list(line)
     try:
         text = line.removesuffix(b"\r").decode()
     except UnicodeDecodeError as error:

@@ -190,4 +190,7 @@ FIELDS: Final[dict[str, TableField]] = {
     "borrow_bp": TableField(
         _whole(0, BP_MAX), required=False, holds="yearly borrow fee, basis points", whole=True
     ),
+    "locate_lots": TableField(
+        _whole(0), required=False, holds="lots located to be sold short", whole=True
+    ),
 }

@@ -40,6 +40,7 @@ from gateway.feeds.live.series import Item, Series
 from gateway.feeds.live.sources import apart
 from gateway.feeds.market import Market
 from gateway.feeds.news.fed import FedNarrative
+from gateway.feeds.scales import Scales
 from gateway.walk.ports import NarrativeReach, Tick
 from inference.codec.codec import MIN_BARS
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
@@ -68,6 +69,7 @@ class FedMarket(Market):
         self.limits = limits
         self.narrative = FedNarrative(limits)
         self.files: tuple[FileState, ...] = ()
+        self.scales: Scales | None = None
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
         self._calendars = calendars
@@ -209,8 +211,9 @@ class FedMarket(Market):
             if closed := self.said_closed(instrument):
                 raise RequestError(problem=f"{instrument}: {closed}")
             self._refuse_quote(instrument)
-            bars, now_us = self._usable_bars(instrument), self._wall_us()
-            return Snapshot(
+            known, now_us = self._usable_bars(instrument), self._wall_us()
+            bars = known[-BARS_USED:]
+            snapshot = Snapshot(
                 instrument=instrument,
                 asset_class=AssetClass(self._instruments[instrument].asset_class),
                 frequency=Frequency.DAILY,
@@ -218,6 +221,9 @@ class FedMarket(Market):
                 bars=tuple(map(_seen, bars)),
                 news=self.narrative.news(instrument, now_us),
             )
+        if self.scales is None:
+            return snapshot
+        return self.scales.on(snapshot, [_seen(bar) for bar in known])
 
     @override
     def reach(self) -> NarrativeReach:
@@ -321,7 +327,7 @@ class FedMarket(Market):
         finding = self.finding(BARS, instrument, series.source)
         if finding.condition not in STANDS:
             raise RequestError(problem=f"{instrument}: bars are {words(finding)}")
-        return bars[-BARS_USED:]
+        return bars
 
 
 def words(finding: Finding) -> str:

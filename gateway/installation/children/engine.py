@@ -60,6 +60,7 @@ EventSink = Callable[[str, Mapping[str, str]], None]
 @dataclass(slots=True)
 class _Pending:
     request: SampleRequest
+    limit: float  # monotonic clock
     done: Event = field(default_factory=Event)
     samples: Samples | None = None
     error: EngineError | None = None
@@ -154,22 +155,65 @@ class EngineChild:
         Raises:
             FrameError: when the request is too long for a frame.
         """
-        pending = _Pending(request)
-        limit = time.monotonic() + request.deadline_s
+        return self._answered(self._asked(request))
+
+    def sample_beside(
+        self, request: SampleRequest, twin: SampleRequest
+    ) -> tuple[Samples, Samples | EngineError]:
+        """Return a request's samples, and its twin's or why there are none.
+
+        Both wait for their own deadlines, from now. One silence is one missed deadline: a request
+        that is given up takes its twin with it, which counts as nothing.
+
+        Raises:
+            FrameError: when the request is too long for a frame.
+        """
+        own = self._asked(request)
+        try:
+            beside: _Pending | EngineError = self._asked(twin)
+        except EngineError as error:
+            beside = error
+        try:
+            samples = self._answered(own)
+        except EngineError:
+            if isinstance(beside, _Pending):
+                self._drop(beside)
+            raise
+        try:
+            return samples, beside if isinstance(beside, EngineError) else self._answered(beside)
+        except EngineError as error:
+            return samples, error
+
+    def _asked(self, request: SampleRequest) -> _Pending:
+        """Send a request to the child."""
         frame = write_frame(Frame(op="sample", fields={"request": request_fields(request)}))
+        pending = _Pending(request, limit=time.monotonic() + request.deadline_s)
         with self._changed:
             self._require_ready()
             if request.request_id in self._pending:
                 raise EngineRefusedError(f"request {request.request_id} is already running")
             self._pending[request.request_id] = pending
         self._tell(frame)
-        if not pending.done.wait(max(0.0, limit - time.monotonic())):
+        return pending
+
+    def _answered(self, pending: _Pending) -> Samples:
+        """Wait for the answer to a request."""
+        request = pending.request
+        if not pending.done.wait(max(0.0, pending.limit - time.monotonic())):
             self._miss(pending)
         if pending.error is not None:
             raise pending.error
         if pending.samples is None:
             raise EngineDeadlineError(f"{request.request_id}: not within {request.deadline_s} s")
         return pending.samples
+
+    def _drop(self, pending: _Pending) -> None:
+        """Give up a request whose answer nobody needs."""
+        with self._changed:
+            if self._pending.pop(pending.request.request_id, None) is None:
+                return
+        abort = Frame(op="abort", fields={"id": pending.request.request_id})
+        self._tell(write_frame(abort))
 
     def _require_ready(self) -> None:
         match self._state:

@@ -36,7 +36,9 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "erase": frozenset({Role.OPERATOR}),
     "disclose": frozenset({Role.AUDITOR}),
     "feed": frozenset({Role.FEED}),
+    "test": frozenset({Role.OPERATOR, Role.AUDITOR}),
     "measure": frozenset({Role.MONITOR, Role.OPERATOR, Role.AUDITOR}),
+    "review": frozenset({Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
 """The roles that may do an action; `watch` is to see the pages, which show every decision."""

@@ -47,7 +47,7 @@ from risk.policy.text import parse_policy_text, policy_text
 DAY_US: Final = 86_400_000_000
 DIFFERS: Final = 1
 _LARGEST: Final = 4 * MAX_POLICY_BYTES
-_READABLE: Final = 0o644
+READABLE: Final = 0o644
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
     text = policy_text(policy.model_copy(update=changed))
     try:
         parse_policy_text(text)
-        write_new(path.resolve(), text.encode(), _READABLE)
+        write_new(path.resolve(), text.encode(), READABLE)
     except RiskError as error:
         raise RequestError(problem=f"this would be no policy: {error}") from None
     except FileExistsError:
@@ -201,7 +201,7 @@ def sign_policy_file(
             )
     added = sign_policy(signed.policy, officer.role, officer.name, officer.key)
     signed = replace(signed, signatures=(*signed.signatures, added))
-    with appearing(bundle.resolve(), _READABLE) as file:
+    with appearing(bundle.resolve(), READABLE) as file:
         file.write(canonical(signed_policy_document(signed)))
     missing = [role for role in SIGNING_ROLES if role not in _roles(signed)]
     if missing:
@@ -274,10 +274,10 @@ def activate_policy(path: Path, state: StateFolder, now_us: int) -> int:
                 f"{path} does not follow {final}: make it with `countersign policy new FILE --from"
                 f" {final}`"
             )
-    with appearing(final, _READABLE) as file:
+    with appearing(final, READABLE) as file:
         file.write(canonical(signed_policy_document(found.signed)))
     when = validity_said(found.policy, now_us)
-    sys.stdout.write(f"{final}: {when or 'valid'}; the next start puts it in force and on record\n")
+    sys.stdout.write(f"{final}: {when or 'valid'}\n")
     return 0
 
 

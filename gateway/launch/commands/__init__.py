@@ -9,6 +9,7 @@ Not here: options and help.
     orders       list orders and cancel one, through the running gateway
     modes        the mode on record, what another needs, and its signature
     stops        pause, reduce-only, resume, cancel-all, and drills of the kill
+    oversight/   tests of fairness, and cases about conduct
     profile      check and show the broker's profile
     backfill     fill what is missing from a file, through the running gateway
     market       check the files that are followed

@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.errors import IntakeError, RequestError
-from gateway.feeds.files.reading import LINE_MAX
-from gateway.feeds.files.rows import columns_in, item_in, object_in
+from gateway.feeds.files.reading import (
+    JSON_LINES,
+    LINE_MAX,
+    FileLine,
+    all_lines,
+    is_parquet,
+    unit_of,
+)
+from gateway.feeds.files.rows import columns_in, item_in, object_in, wanted_in
 from gateway.feeds.files.sources import TIME_NAMES, FollowedSource, plain_source, read_sources
 from gateway.feeds.live.items import BARS
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
-from gateway.launch.commands.market import JSON_LINES
 from gateway.telemetry.console import Progress
 
 WITHIN_S: Final = 60.0
@@ -34,7 +40,7 @@ _ITEM: Final = re.compile(r"\bitem (\d+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedItem:
-    """An item as posted, and its line in the file."""
+    """An item as posted, and its line (of Parquet: row) in the file."""
 
     line: int
     value: dict[str, Any]
@@ -89,25 +95,40 @@ def _items(source: FollowedSource, file: Path) -> Iterator[NumberedItem]:
     names: tuple[str, ...] = ()
     counts: dict[str, int] = {}
     comma = file.suffix.lower() not in JSON_LINES
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            content = line.removesuffix(b"\n")
-            if len(content) > LINE_MAX:
-                raise RequestError(problem=f"{file} line {number}: longer than 64 KiB")
-            if not content.strip():
+    for line in _lines(source, file):
+        content = line.content
+        if content is None:
+            raise RequestError(problem=f"{file} {unit_of(file)} {line.number}: longer than 64 KiB")
+        if isinstance(content, bytes) and not content.strip():
+            continue
+        try:
+            if comma and not names:
+                names = columns_in(source, content)
                 continue
-            try:
-                if comma and not names:
-                    names = columns_in(source, content)
-                    continue
-                value = item_in(source, names, content) if comma else object_in(source, content)
-            except IntakeError as error:
-                raise RequestError(problem=f"{file} line {number}, {error}") from None
-            about = str(value.get("instrument"))
-            if "complete_us" not in value:
-                counts[about] = counts.get(about, 0) + 1
-                value.setdefault("sequence", counts[about])
-            yield NumberedItem(line=number, value=value)
+            json_line = content if isinstance(content, bytes) and not comma else b""
+            value = object_in(source, json_line) if json_line else item_in(source, names, content)
+        except IntakeError as error:
+            at = f"{unit_of(file)} {line.number}" if line.number else "columns"
+            raise RequestError(problem=f"{file} {at}, {error}") from None
+        about = str(value.get("instrument"))
+        if "complete_us" not in value:
+            counts[about] = counts.get(about, 0) + 1
+            value.setdefault("sequence", counts[about])
+        yield NumberedItem(line=line.number, value=value)
+
+
+def _lines(source: FollowedSource, file: Path) -> Iterator[FileLine]:
+    if not is_parquet(file):
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                content = line.removesuffix(b"\n")
+                short = content if len(content) <= LINE_MAX else None
+                yield FileLine(number=number, end=0, content=short)
+        return
+    try:
+        yield from all_lines(file, wanted_in(source))
+    except IntakeError as error:
+        raise RequestError(problem=f"{file}, {error}") from None
 
 
 def _refuse_disorder(source: FollowedSource, file: Path, items: list[NumberedItem]) -> None:
@@ -125,8 +146,9 @@ def _refuse_disorder(source: FollowedSource, file: Path, items: list[NumberedIte
         mine.sort(key=lambda one: one.value["sequence"])
         for before, after in pairwise(mine):
             if before.value != after.value and before.value[time] >= after.value[time]:
-                said = f"{name} does not close after line {before.line}, whose sequence is lower"
-                raise RequestError(problem=f"{file} line {after.line}: {said}")
+                unit = unit_of(file)
+                said = f"{name} does not close after {unit} {before.line}, whose sequence is lower"
+                raise RequestError(problem=f"{file} {unit} {after.line}: {said}")
 
 
 def _batches(items: list[NumberedItem]) -> Iterator[list[NumberedItem]]:
@@ -156,5 +178,5 @@ def _post(
         break
     if (found := _ITEM.search(said)) and 0 < int(found[1]) <= len(batch):
         line = batch[int(found[1]) - 1].line
-        said = f"{file} line {line}{said[found.end() :]}"
+        said = f"{file} {unit_of(file)} {line}{said[found.end() :]}"
     raise RequestError(problem=said)

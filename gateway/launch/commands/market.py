@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.errors import IntakeError, SettingsError, SourcesError
-from gateway.feeds.files.reading import LINE_MAX, files_of
-from gateway.feeds.files.rows import columns_in
+from gateway.feeds.files.reading import JSON_LINES, LINE_MAX, all_lines, files_of, is_parquet
+from gateway.feeds.files.rows import columns_in, wanted_in
 from gateway.feeds.files.sources import EXAMPLE, FollowedSource, read_sources
 from gateway.installation.settings import Settings
-
-JSON_LINES = frozenset({".ndjson", ".jsonl"})
 
 
 def example_files() -> str:
@@ -55,6 +53,9 @@ def wrong_with(source: FollowedSource) -> Iterator[str]:
     folder = source.path.is_dir()
     for path in [source.path / name if folder else source.path for name in names]:
         try:
+            if is_parquet(path):
+                yield from _wrong_with_rows(source, path)
+                continue
             with path.open("rb") as file:
                 first = file.readline(LINE_MAX)
             if first.endswith(b"\n") and path.suffix.lower() not in JSON_LINES:
@@ -63,3 +64,12 @@ def wrong_with(source: FollowedSource) -> Iterator[str]:
             yield f"{path}: {error.strerror}"
         except IntakeError as error:
             yield f"{path} line 1, {error}"
+
+
+def _wrong_with_rows(source: FollowedSource, path: Path) -> Iterator[str]:
+    try:
+        for line in all_lines(path, wanted_in(source)):
+            if not line.number and isinstance(line.content, tuple):
+                columns_in(source, line.content)
+    except IntakeError as error:
+        yield f"{path}, {error}"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gateway.desk.persons.modes import mode_statement, needs, signatures_needed
+from gateway.desk.persons.governing.modes import mode_statement, needs, signatures_needed
 from gateway.desk.persons.statements import log_id, signed_by
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
@@ -31,13 +31,16 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
         "setting": settings.mode,
         "reconciled_sessions": history.reconciled,
         "registered": history.registered,
+        "pilot_limits": _limits(settings, Mode.PILOT),
         "needs": {},
     }
     for mode in Mode:
-        signed = signed_by(mode_statement(log, history, mode), signed_mode(place.state.keys), keys)
+        limits = _limits(settings, mode)
+        said = mode_statement(log, history, mode, limits)
+        signed = signed_by(said, signed_mode(place.state.keys), keys)
         found["needs"][mode.value] = [
             {"what": one.what, "met": one.met}
-            for one in needs(history, mode, len(signed), doctor=None)
+            for one in needs(history, mode, len(signed), doctor=None, limits=limits)
         ]
     sys.stdout.write(json.dumps(found, indent=2) + "\n" if as_json else _text(found))
     return 0
@@ -45,6 +48,7 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
 
 def _text(found: dict[str, Any]) -> str:
     lines = [f"on record  {found['mode'] or 'no served run yet'}", f"setting    {found['setting']}"]
+    lines.append(f"pilot may  {found['pilot_limits']}")
     for mode, wanted in found["needs"].items():
         lines.append(f"{mode} needs:")
         lines += [f"  {'there  ' if one['met'] else 'MISSING'}  {one['what']}" for one in wanted]
@@ -67,12 +71,17 @@ def sign_mode(settings: Settings, to: str, key_file: Path) -> int:
     with attached(settings) as place:
         history, log = _history(place), log_id(place.reader, settings.ledger.origin)
     mode = Mode(to)
-    if not signatures_needed(history, mode):
+    limits = _limits(settings, mode)
+    if not signatures_needed(history, mode, limits):
         raise RequestError(problem=f"mode {mode} needs no signature now")
-    signed = mode_statement(log, history, mode)
+    signed = mode_statement(log, history, mode, limits)
     path = keep_signature(place.state.keys, officer.role, officer.key.sign(signed).hex())
     sys.stdout.write(f"{signed.decode()}signed by {officer.role}:{officer.name} into {path}\n")
     return 0
+
+
+def _limits(settings: Settings, mode: Mode) -> str:
+    return str(settings.pilot.limits()) if mode is Mode.PILOT else ""
 
 
 def _history(place: Place) -> ModeHistory:

@@ -1,11 +1,32 @@
-"""A policy's draft for a table of instruments. Not here: numbers and signatures (`policies/`)."""
+"""A policy's draft for a table of instruments, and a signed one put in force.
 
+Not here: numbers and signatures (`policies/`).
+"""
+
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
+from audit.files import appearing
+from gateway.errors import RequestError
 from gateway.feeds.instruments.table import InstrumentTable, read_table
-from gateway.installation.policies.policy_files import DraftOptions, new_policy
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.local.client import post
+from gateway.installation.policies.policy import BUNDLE
+from gateway.installation.policies.policy_files import (
+    READABLE,
+    DraftOptions,
+    activate_policy,
+    new_policy,
+)
 from gateway.installation.policies.sections import TradedInstrument
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+
+FOLLOW_WITHIN_S: Final = 60.0
+"""Decisions that are under way end first."""
 
 
 def draft_policy(
@@ -32,3 +53,40 @@ def traded_of(table: InstrumentTable) -> tuple[TradedInstrument, ...]:
         )
         for one in table.listings
     )
+
+
+def activate_now(path: Path, settings: Settings, reason: str, now_us: int) -> int:
+    """Put a signed bundle in force through the running gateway, or leave it for the next start.
+
+    Raises:
+        RequestError: it may not follow; the bundle that was in the key folder is there again.
+        SettingsError: the key folder lacks an officer's public key.
+    """
+    state = StateFolder.of(settings)
+    final = state.keys / BUNDLE
+    before = final.read_bytes() if final.exists() else b""
+    activate_policy(path, state, now_us)
+    try:
+        token = _operator(state)
+        body = json.dumps({"reason": reason})
+        told = post(state, "/v1/policy/follow", body, token, FOLLOW_WITHIN_S).granted()
+    except ConnectionRefusedError:
+        sys.stdout.write("no gateway runs: the next start puts it in force and on record\n")
+        return 0
+    except RequestError:
+        if before:
+            with appearing(final, READABLE) as file:
+                file.write(before)
+        raise
+    at = "already" if told["seq"] is None else f"from record {told['seq']} on"
+    sys.stdout.write(f"version {told['version']} is in force {at}\n")
+    sys.stdout.write("".join(f"  {one}\n" for one in told["changes"]))
+    return 0
+
+
+def _operator(state: StateFolder) -> str:
+    """Return the operator's key; a folder without one has never been started."""
+    try:
+        return Keyring(state.keys).token("operator")
+    except FileNotFoundError:
+        raise ConnectionRefusedError("no operator's key") from None

@@ -18,6 +18,7 @@ from gateway import clock
 from gateway.desk.strategies import OVERLAY, overlay
 from gateway.errors import LedgerLostError
 from gateway.evidence.decisions import newest_decision
+from gateway.feeds.scales import scales_for
 from gateway.feeds.sessions import Playback, PlaybackSession, load_playback
 from gateway.installation.keys.log_keys import own_vkeys
 from gateway.installation.settings import Settings
@@ -37,7 +38,7 @@ SETTLE_WITHIN_S = 3.0
 
 def run_development(settings: Settings) -> int:
     """Play, summarise, verify, then serve until Ctrl-C or exit; return the exit code."""
-    playback = load_playback()
+    playback = replace(load_playback(), scales=scales_for(settings.engine.model))
     return play(development_plan(settings, playback), playback)
 
 
@@ -161,7 +162,7 @@ def case_of(app: App, session: PlaybackSession) -> Case:
         strategy=OVERLAY,
         author="playback",
         tick=lambda: app.market.tick(session.instrument),
-        propose=overlay(app.plan.policy.policy.sizing, instrument),
+        propose=overlay(app.desk.own.section.policy, instrument),
         labels={
             "session_index": session.session,
             "session_date": session.session_date.isoformat(),

@@ -1,6 +1,6 @@
 """The verb register: digests of what runs, on record, and compared with what is there now.
 
-Not here: who may raise a mode (`desk.persons.modes`).
+Not here: who may raise a mode (`desk.persons.governing.modes`).
 """
 
 import json

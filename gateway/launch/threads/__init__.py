@@ -5,7 +5,9 @@ Not here: their start and stop in a fixed order (`launch.app`).
     settler       the thread that settles broker messages from the inbox, in order
     publisher     publication of checkpoints to witnesses
     housekeeping  periodic chores
+    conduct       patterns of conduct on the ledger, as cases
     pulse         readiness of the database
     files         follows the files that feeds write
     alarms        what is watched, and where notices go
+    vitals        looks at disk and clock, for verdicts
 """

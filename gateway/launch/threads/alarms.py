@@ -29,7 +29,7 @@ from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
 from gateway.telemetry.alarms.watch import Burst, Watch
 from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
-from gateway.walk.journal.control.alarm import alarm_lost
+from gateway.walk.journal.control.oversight.alarm import alarm_lost
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.ports import LedgerPort
 

@@ -35,6 +35,7 @@ class Housekeeping:
         self,
         chores: Mapping[str, Callable[[], object]],
         monotonic_us: Callable[[], int] = clock.monotonic_us,
+        name: str = "housekeeping",
     ) -> None:
         self._chores = dict(chores)
         self._now_us = monotonic_us
@@ -42,7 +43,7 @@ class Housekeeping:
         self._turn = threading.Lock()
         self._began_us: int | None = None
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def state(self) -> str:

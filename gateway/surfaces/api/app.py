@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from audit.errors import AuditError
 from gateway.desk.desk import Desk
 from gateway.errors import GatewayError, OutOfScopeError
+from gateway.evidence.answers.days import FlowDays, LiveFlow
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.api import (
@@ -23,7 +24,17 @@ from gateway.surfaces.api import (
     orders,
     privacy,
 )
-from gateway.surfaces.api.control import adjustments, backfill, differences, kill, stops
+from gateway.surfaces.api.control import (
+    adjustments,
+    backfill,
+    cases,
+    differences,
+    fairness,
+    flow,
+    kill,
+    policies,
+    stops,
+)
 from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit
 
@@ -42,6 +53,7 @@ STATUS: Final = {
     "approval_refused": 409,
     "release_refused": 403,
     "stop_refused": 409,
+    "allocation_refused": 409,
     "resolution_refused": 409,
     "adjustment_refused": 409,
     "lane_full": 503,
@@ -66,11 +78,14 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.desk = desk
     app.state.keyring = keyring
     app.state.following = Following(lambda: desk.own.reader)
+    app.state.flow_days = FlowDays(lambda: desk.own.reader)
+    app.state.flow = LiveFlow()  # the start lets it follow the ledger
     app.state.alarms = None  # the start sets it
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
-    resources = (*agents, backfill, kill, stops, differences, adjustments)
+    control = (backfill, kill, stops, differences, adjustments, fairness, flow, cases, policies)
+    resources = (*agents, *control)
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -1,18 +1,44 @@
-"""GET /v1/decisions/{id} and the approval of a held one."""
+"""GET /v1/decisions/{id}, what waits for a person, approvals, and the split of a done order."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
+from gateway.desk.agents.allocation import AllocationBody, allocate, sealed_split
+from gateway.desk.desk import Desk
+from gateway.desk.persons.checkpoint.answering import open_sheet
+from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
 from gateway.desk.requests import ApprovalRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
 
-router = APIRouter(prefix="/v1/decisions", tags=["decisions"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1", tags=["decisions"], route_class=StrictRoute)
 
 
-@router.get("/{decision_id}", summary="Every record of one decision")
+@router.get("/approvals", summary="The orders that wait for a person, and those that ended last")
+def waiting(request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]) -> HoldList:
+    """Return what waits, the one that ends first first, and what ended last."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "approvals")
+    own = desk.own
+    return hold_list(own.reader, own.orders, own.dispatching.wall_us)
+
+
+@router.get("/decisions/{decision_id}/sheet", summary="What an approver is shown")
+def sheet(
+    decision_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return a held decision's sheet and its digest, after the read is on record.
+
+    The digest is the SHA-256 of the sheet's canonical JSON (RFC 8785); an approval names it.
+    """
+    desk: Desk = request.app.state.desk
+    found = open_sheet(desk.own.reader, desk.reads, caller, decision_id)
+    return {"sheet_digest": found.digest, "sheet": found.document}
+
+
+@router.get("/decisions/{decision_id}", summary="Every record of one decision")
 def read(
     decision_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("read"))]
 ) -> dict[str, Any]:
@@ -21,7 +47,7 @@ def read(
     return found
 
 
-@router.post("/{decision_id}/approval", summary="Approve or refuse a held decision")
+@router.post("/decisions/{decision_id}/approval", summary="Approve or refuse a held decision")
 def approve(
     decision_id: str,
     body: ApprovalRequest,
@@ -30,7 +56,33 @@ def approve(
 ) -> dict[str, Any]:
     """Approve or refuse the intent with this digest, as another person than its author.
 
-    On approval the intent is judged again and, if it still passes, sent.
+    An approval also names the digest of the sheet, which must have been read. Then the intent is
+    judged again and, if it still passes, sent.
     """
     done: dict[str, Any] = request.app.state.desk.answer_hold(caller, decision_id, body)
     return done
+
+
+@router.get("/decisions/{decision_id}/allocation", summary="How is the order split across clients?")
+def allocation(
+    decision_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return the sealed shares, what has traded, and the only split of it."""
+    desk: Desk = request.app.state.desk
+    found = sealed_split(desk.own.reader, decision_id)
+    desk.reads.note(caller, f"decision/{decision_id}")
+    return found.document()
+
+
+@router.post(
+    "/decisions/{decision_id}/allocation", summary="Put the split of a done order on record"
+)
+def split_order(
+    decision_id: str,
+    body: AllocationBody,
+    request: Request,
+    caller: Annotated[Caller, Depends(allowed("resolve"))],
+) -> dict[str, Any]:
+    """Record what each client account gets, in lots; any split but the sealed one is a 409."""
+    desk: Desk = request.app.state.desk
+    return allocate(desk.own, caller.name, decision_id, body)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from gateway.desk.desk import Desk
+from gateway.evidence.answers.days import LiveFlow
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import Condition
 from gateway.installation.keys.keyring import Caller
@@ -42,6 +43,7 @@ def _figures(state: Any) -> Iterator[Figure]:  # noqa: ANN401 - the application'
         yield _one(f"{name.replace('.', '_')}_total", count, result)
     for reason, count in state.refusals.totals().items():
         yield _one("countersign_refused_attempts_total", count, reason)
+    yield from _flow(state.flow)
     yield _one("countersign_event_streams", state.following.followers)
     alarms: Alarms | None = state.alarms
     if alarms is not None:
@@ -52,6 +54,14 @@ def _figures(state: Any) -> Iterator[Figure]:  # noqa: ANN401 - the application'
             yield _one("countersign_alarm_notices_waiting", webhook.waiting)
             yield _one("countersign_alarm_notices_delivered_total", webhook.delivered)
             yield _one("countersign_alarm_notices_lost_total", webhook.lost)
+
+
+def _flow(flow: LiveFlow) -> Iterator[Figure]:
+    for labels, count in flow.refusals().items():
+        yield _one("countersign_refusals_total", count, *labels)
+    for leg, count, total_us in flow.times():
+        yield _one("countersign_way_us_total", total_us, leg)
+        yield _one("countersign_way_timed_total", count, leg)
 
 
 def _feeds(desk: Desk) -> Iterator[Figure]:

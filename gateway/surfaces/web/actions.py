@@ -8,9 +8,14 @@ from gateway.desk.agents.order_requests import CancelRequest, OrderLine, Replace
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
+from gateway.desk.persons.checkpoint.answering import open_sheet
+from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
 from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
+from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
+from gateway.evidence.answers.days import FlowDays, FlowReport
+from gateway.evidence.statement import date_of
 from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.views.formats import when
@@ -21,8 +26,23 @@ from risk.state.state import Stop
 class DeskActions:
     """`pages.Actions` over one desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, days: FlowDays | None = None) -> None:
         self._desk = desk
+        self._days = days or FlowDays(lambda: desk.own.reader)
+
+    def flow(self, first: str, last: str) -> FlowReport:
+        """Return refusals and times of a range of UTC days; today's without a first day."""
+        begins = first or date_of(self._desk.own.dispatching.wall_us())
+        return self._days.between(begins, last or begins)
+
+    def cases(self) -> tuple[CaseLook, ...]:
+        """Return the cases on record, newest first."""
+        return read_cases(self._desk.own.reader)
+
+    def case(self, case_id: str) -> tuple[CaseLook, str]:
+        """Return one case and the draft of a report."""
+        found = read_case(self._desk.own.reader, case_id)
+        return found, draft_report(self._desk.own.reader, found)
 
     def note_read(self, reader: Caller, what: str) -> None:
         """Record who reads what, before it is shown."""
@@ -36,6 +56,11 @@ class DeskActions:
     def book_state(self) -> str:
         """Return `ready`, or where the book and the broker are known to differ."""
         return self._desk.own.section.differences.state
+
+    def tick_of(self, instrument: str) -> int:
+        """Return one price step of an instrument in minor units; 1 if it is not listed."""
+        listed = self._desk.own.instruments.get(instrument)
+        return 1 if listed is None else listed.tick_minor
 
     def session(self) -> SessionStatus | None:
         """Return the FIX session's state, from memory."""
@@ -91,13 +116,36 @@ class DeskActions:
             f" The press {record}."
         )
 
+    def holds(self) -> HoldList:
+        """Return what waits for a person, and what ended last."""
+        own = self._desk.own
+        return hold_list(own.reader, own.orders, own.dispatching.wall_us)
+
+    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
+        """Return the digest of what an approver is shown; the read is on record."""
+        own = self._desk.own
+        return open_sheet(own.reader, self._desk.reads, caller, decision_id).digest
+
     def answer_hold(
-        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+        self,
+        caller: Caller,
+        decision_id: str,
+        *,
+        approve: bool,
+        digests: tuple[str, str],
+        note: str,
     ) -> str:
         """Approve or refuse a held decision; return what became of it."""
-        if len(intent_digest) != 64 or intent_digest.strip("0123456789abcdef"):  # noqa: PLR2004 - SHA-256 in hex
-            raise ApprovalRefusedError(problem="the form does not name the intent; reload the page")
-        answer = ApprovalRequest(approve=approve, intent_digest=intent_digest, note=note)
+        intent, sheet = digests
+        try:
+            answer = ApprovalRequest(
+                approve=approve, intent_digest=intent, sheet_digest=sheet, note=note
+            )
+        except ValidationError as error:
+            field, text = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
+            why = "a note is needed: say why" if field == "note" and not note else text
+            problem = "the form does not name what was shown; reload the page"
+            raise ApprovalRefusedError(problem=why if field == "note" else problem) from None
         done = self._desk.answer_hold(caller, decision_id, answer)
         why = f" ({done['reason']})" if "reason" in done else ""
         return f"Recorded for {caller.name}: {str(done['result']).replace('_', ' ')}{why}."

@@ -19,7 +19,7 @@ from gateway.surfaces.access.refusals import AccessReason, Refusals
 from gateway.surfaces.following import LIFE_S, EventStream, Following, TooManyError
 from gateway.surfaces.web.doors import Entrance, Person, person_of, reader_of
 
-LIVE_PAGES: Final = frozenset({"/", "/positions", "/session", "/ledger"})
+LIVE_PAGES: Final = frozenset({"/", "/approvals", "/positions", "/session", "/ledger"})
 CHANGES: Final = (
     *HAPPENING_KINDS,
     Kind.MARK_TAKEN,

@@ -19,11 +19,21 @@ from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Req
 from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from audit.errors import AuditError
-from gateway.errors import GatewayError
+from audit.records.record import Record
+from gateway.desk.persons.oversight.case_files import shown_to
+from gateway.errors import GatewayError, RequestError
+from gateway.evidence.answers.days import FlowReport
 from gateway.evidence.statement import COLUMNS
 from gateway.feeds.live.overview import FeedLine
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.limits import in_kill_lane
+from gateway.surfaces.web.approvals import (
+    APPROVALS,
+    ApprovalActions,
+    ApprovalPages,
+    CaseActions,
+    CasePages,
+)
 from gateway.surfaces.web.doors import (
     LIVE,
     WATCH,
@@ -55,7 +65,7 @@ ASSETS: Final = {
 }
 
 
-class Actions(OrderActions, Protocol):
+class Actions(OrderActions, ApprovalActions, CaseActions, Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
 
     def kill_state(self) -> tuple[int, bool]:
@@ -70,13 +80,11 @@ class Actions(OrderActions, Protocol):
     def session(self) -> SessionStatus | None:
         """Return the FIX session's state, from memory."""
 
+    def flow(self, first: str, last: str) -> FlowReport:
+        """Return refusals and times of a range of UTC days; raise RequestError for no range."""
+
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return one line for the person."""
-
-    def answer_hold(
-        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
-    ) -> str:
-        """Approve or refuse a held decision; return one line for the person."""
 
 
 def register(
@@ -95,10 +103,12 @@ def register(
         frame=views.frame,
         kill_state=actions.kill_state,
         book_state=actions.book_state,
+        tick_of=actions.tick_of,
         stops=tuple if controls is None else controls.stops,
         drilled=str if controls is None else controls.drilled,
     )
     pages, blotter = Pages(views, actions, sheets), OrderPages(actions, sheets)
+    checkpoint = ApprovalPages(actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
     router.include_router(SignIn(entrance, sheets).routes())
     seen, approves, kills = Depends(SignedIn(WATCH)), Posted("approve"), Posted("kill")
@@ -108,8 +118,11 @@ def register(
         ("/positions", pages.positions),
         ("/statement", pages.statement),
         (ORDERS, blotter.blotter),
+        (APPROVALS, checkpoint.waiting),
         ("/session", pages.session),
         ("/feeds", pages.feeds),
+        ("/fairness", pages.fairness),
+        ("/flow", pages.flow),
         ("/ledger", pages.ledger),
         ("/records/{seq}", pages.record),
         ("/records/{seq}/check", pages.check),
@@ -117,10 +130,11 @@ def register(
         (KILL, pages.kill_form),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
+    router.include_router(CasePages(actions, sheets).routes(pages.or_say_so))
     router.add_api_route(LIVE, live, methods=["GET"], dependencies=[seen])
     router.add_api_route(
         "/decisions/{decision_id}/approval",
-        pages.or_say_so(pages.approval),
+        pages.or_say_so(checkpoint.answer),
         methods=["POST"],
         dependencies=[Depends(approves)],
     )
@@ -208,11 +222,13 @@ class Pages:
                 request, "No such decision", "The ledger has no decision with this id.", 404
             )
         self._noted(request, f"decision/{decision_id}")
+        reader = reader_of(request)
         return self._page(
             request,
             "decision.html",
+            sheet_digest=self._actions.sheet_digest(reader, decision_id) if view.waits else "",
             view=view,
-            reader=reader_of(request),
+            reader=reader,
             steps=steps(view),
             inclusion=self._views.inclusion(view.chain[-1].record),
             approval=f"/decisions/{decision_id}/approval",
@@ -261,17 +277,39 @@ class Pages:
         self._noted(request, "feeds")
         return self._page(request, "feeds.html", here="/feeds", feeds=lines)
 
+    def fairness(
+        self, request: Request, run: Annotated[int | None, Query(ge=0)] = None
+    ) -> Response:
+        """Show the runs of the tests of fairness."""
+        view = self._views.fairness(run)
+        self._noted(request, "fairness")
+        return self._page(request, "fairness.html", here="/ledger", view=view)
+
+    def flow(
+        self,
+        request: Request,
+        first: Annotated[str, Query(alias="from", max_length=10)] = "",
+        last: Annotated[str, Query(alias="to", max_length=10)] = "",
+    ) -> Response:
+        """Show what was refused and why, and how long orders took."""
+        try:
+            report = self._actions.flow(first, last)
+        except RequestError as error:
+            return self._say(request, "No such days", str(error), 400, back="/flow")
+        self._noted(request, "flow")
+        return self._page(request, "flow.html", here="/flow", report=report)
+
     def ledger(
         self, request: Request, before: Annotated[int | None, Query(ge=0)] = None
     ) -> Response:
         """Show the log's state."""
-        view = self._views.ledger(before)
+        view = self._views.ledger(before, reader_of(request).role)
         self._noted(request, "ledger")
         return self._page(request, "ledger.html", here="/ledger", ledger=view, before=before)
 
     def record(self, request: Request, seq: int) -> Response:
         """Show one record with the bytes that were hashed."""
-        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        record = self._record(request, seq)
         if record is None:
             return self._no_record(request)
         self._noted(request, f"record/{seq}")
@@ -286,7 +324,7 @@ class Pages:
 
     def check(self, request: Request, seq: int) -> Response:
         """Show the page on which the browser checks one record; the only page with a script."""
-        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        record = self._record(request, seq)
         if record is None:
             return self._no_record(request)
         self._noted(request, f"record/{seq}")
@@ -296,7 +334,7 @@ class Pages:
 
     def evidence(self, request: Request, seq: int, form: str) -> Response:
         """Send one file of a record's evidence."""
-        found = self._views.download(seq, form)
+        found = self._views.download(seq, form) if self._record(request, seq) else None
         if found is None:
             text = "No such record or file, or no checkpoint covers the record yet."
             return self._say(request, "No such evidence", text, 404)
@@ -321,28 +359,9 @@ class Pages:
             request, "Kill", lambda: self._actions.kill(caller, reason or "pressed on the page")
         )
 
-    def approval(
-        self,
-        request: Request,
-        decision_id: str,
-        answer: Annotated[str, Form(max_length=10)] = "",
-        intent_digest: Annotated[str, Form(max_length=64)] = "",
-        note: Annotated[str, Form(max_length=500)] = "",
-    ) -> Response:
-        """Approve or refuse a held decision."""
-        if answer not in {"approve", "refuse"}:
-            return self._say(request, "Not recorded", "Answer with approve or refuse.", 400)
-        return self._do(
-            request,
-            "Approval",
-            lambda: self._actions.answer_hold(
-                reader_of(request),
-                decision_id,
-                approve=answer == "approve",
-                intent_digest=intent_digest,
-                note=note,
-            ),
-        )
+    def _record(self, request: Request, seq: int) -> Record | None:
+        found = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        return found if found and shown_to(found, reader_of(request).role) else None
 
     def _no_record(self, request: Request) -> Response:
         text = "The ledger has no record with this number."

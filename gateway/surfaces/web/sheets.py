@@ -56,8 +56,12 @@ class Sheets:
         book_state: Callable[[], str],
         stops: Callable[[], tuple[str, ...]] = tuple,
         drilled: Callable[[], str] = str,
+        tick_of: Callable[[str], int] = lambda _: 1,
     ) -> None:
-        """Load the templates; `frame` reads the ledger, the others do not."""
+        """Load the templates; `frame` reads the ledger, the others do not.
+
+        `tick_of` returns one price step of an instrument, in cents.
+        """
         self._stops = stops
         self._drilled = drilled
         self._book_state = book_state
@@ -72,6 +76,7 @@ class Sheets:
             lstrip_blocks=True,
         )
         self._templates.filters.update(FILTERS)
+        self._templates.globals["tick_of"] = tick_of
 
     def page(
         self,

@@ -50,6 +50,12 @@ class Ending(Contents, frozen=True, kw_only=True):
     order_state: str | None = None
 
 
+class Reasoned(Contents, frozen=True, kw_only=True):
+    """Why, of any kind that says so in one field."""
+
+    reason: str = ""
+
+
 class SaidWhere(Contents, frozen=True, kw_only=True):
     """Which message of the broker a record was made of; nothing if it was made of none."""
 

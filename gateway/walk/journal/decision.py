@@ -4,6 +4,7 @@ Not here: when a record is appended (`gateway.walk.decision`, `dispatch`, `settl
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,21 +14,24 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents, Fill
 from gateway.walk.ports import Case
-from risk.documents import document_of
+from risk.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
-from risk.sizing import Sizing
+from risk.sizing import Sizing, sizing_document
 from risk.state.book import Book
+from risk.state.inputs.inputs import Inputs
+from risk.state.paths.joint import paths_digest
 from risk.state.state import KillState, Phase, Quote
 
 GATEWAY: Final = "gateway"
 
 
-RECORD_RULES: Final = 3
+RECORD_RULES: Final = 4
 """What a run promises of its decisions' records; a run without it is of version 1.
 
 From 2 on, each decision names the policy in force, and a request to a person names its end. From 3
-on, seeds follow `SEED_RULE`.
+on, seeds follow `SEED_RULE`. From 4 on, each decision has its news twin, or says that it needs none
+or why it is missing.
 """
 
 
@@ -139,19 +143,50 @@ def book_digest(book: Book) -> str:
     return digest_of(document_of(book))
 
 
-def intent_proposed(case: Case, sizing: Sizing, intent: Intent | None, book: Book) -> Draft:
+def paths_named(case: Case) -> dict[str, JSON]:
+    """Return the field by which a record names the paths of the whole book, if there are any."""
+    return {} if case.joined is None else {"paths": case.joined.document()}
+
+
+def inputs_document(inputs: Inputs | None) -> dict[str, JSON]:
+    """Return the field with a state's inputs; the joint paths are named by their digest."""
+    if inputs is None:
+        return {}
+    named = inputs.paths
+    document: dict[str, JSON] = {**document_of(replace(inputs, paths=None))}
+    if named is not None:
+        symbols: list[JSON] = [one.symbol for one in named.instruments]
+        document["paths"] = {"digest": paths_digest(named), "instruments": symbols}
+    return {"inputs": document}
+
+
+Words = Mapping[str, JSON]
+"""What words did to a decision (`gateway.walk.sampled.news`); empty in earlier records."""
+
+
+def intent_proposed(
+    case: Case, sizing: Sizing, intent: Intent | None, book: Book, words: Words
+) -> Draft:
     """What the strategy or agent wants, or why it wants nothing."""
     payload: dict[str, JSON] = {
         "intent": None if intent is None else document_of(intent),
-        "sizing": document_of(sizing),
+        "sizing": sizing_document(sizing),
         "book_digest": book_digest(book),
+        **paths_named(case),
+        **_words(words),
     }
     if intent is not None:
         payload["intent_digest"] = intent_digest(intent)
     return draft(case, Kind.INTENT_PROPOSED, "proposed", payload, tagged=True)
 
 
-def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book) -> Draft:
+def _words(words: Words) -> dict[str, JSON]:
+    return {"words": dict(words)} if words else {}
+
+
+def renewed(
+    case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book, words: Words
+) -> Draft:
     """A held intent priced again after a person agreed, with its new quote and book."""
     return draft(
         case,
@@ -160,20 +195,26 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book
         {
             "intent": document_of(intent),
             "intent_digest": intent_digest(intent),
-            "sizing": document_of(sizing),
+            "sizing": sizing_document(sizing),
             "reason": f"renewed at {quote.time_us}",
             "quote": document_of(quote),
             "book_digest": book_digest(book),
+            **paths_named(case),
+            **_words(words),
         },
         tagged=True,
     )
 
 
 class IntentProposed(Contents, frozen=True, kw_only=True):
-    """The contents of `intent_proposed`; only a renewal has a quote."""
+    """The contents of `intent_proposed`; only a renewal has a quote.
+
+    `words` is None in records of earlier versions.
+    """
 
     book_digest: str
     quote: dict[str, Any] | None = None
+    words: dict[str, Any] | None = None
 
 
 class PlaceboJudged(Contents, frozen=True, kw_only=True):
@@ -192,6 +233,11 @@ class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
     state: KillState | None
     policy_status: dict[str, Any] | None
     inputs: dict[str, Any] | None = None
+
+    @property
+    def judged_inputs(self) -> Inputs | None:
+        """What the gateway had gathered for the rules of format 2, without the joint paths."""
+        return None if self.inputs is None else value_of(Inputs, {**self.inputs, "paths": None})
 
 
 def decision_sealed(

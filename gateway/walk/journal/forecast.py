@@ -14,10 +14,15 @@ from gateway.walk.journal.decision import digest_of, draft
 from gateway.walk.ports import Case, NarrativeReach
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
-from inference.forecast.forecast import Forecast, forecast_document
-from inference.snapshot import Snapshot, snapshot_document
+from inference.forecast.forecast import Forecast, Sampled, forecast_document
+from inference.snapshot import BAR_US, Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals
+from risk.documents import document_of
+from risk.state.paths.marginal import Marginal
+
+NO_NEWS: Final = "no_news"
+"""A decision whose prompt holds no news; such a one has no news twin."""
 
 SEED_RULE: Final = 2
 """The seed's root is that of the largest checkpoint not above the decision's opening record.
@@ -87,7 +92,7 @@ class SnapshotTaken(Contents, frozen=True, kw_only=True):
         return NarrativeReach(absent=self.narrative == "absent", as_of_us=self.narrative_as_of_us)
 
 
-def forecast_requested(
+def forecast_requested(  # noqa: PLR0913 - the parts of one record
     case: Case,
     prompt: Prompt,
     request: SampleRequest,
@@ -96,8 +101,12 @@ def forecast_requested(
     size: int,
     drafter: str,
     rule: int | None = SEED_RULE,
+    news_twin: str | None = None,
 ) -> Draft:
-    """What the engine will be asked, with its seeds; committed before inference runs."""
+    """What the engine will be asked, with its seeds; committed before inference runs.
+
+    `news_twin` is what `news_twin_named` returns; records of earlier versions have none.
+    """
     return draft(
         case,
         Kind.FORECAST_REQUESTED,
@@ -118,6 +127,8 @@ def forecast_requested(
             "allowed_range": list(request.allowed_range),
             "deadline_ms": int(request.deadline_s * 1_000),
             **({} if rule is None else {"seed_rule": rule}),
+            **({} if news_twin is None else {"news_twin": news_twin}),
+            **({"drafts_first": True} if request.draft_first else {}),
         },
     )
 
@@ -135,32 +146,39 @@ class ForecastRequested(Contents, frozen=True, kw_only=True):
     deadline_ms: int
     allowed_range: tuple[int, ...] = ()
     seed_rule: int | None = None
+    news_twin: str | None = None
+    drafts_first: bool = False
+
+
+def news_twin_named(blank: Prompt | None) -> str:
+    """Return what a request says of its news twin: its prompt's digest, or that there is none."""
+    return NO_NEWS if blank is None else prompt_digest(blank)
 
 
 def rounds_captured(
     case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
 ) -> Draft:
     """The blob of the captured rounds, with its counts."""
+    payload = _rounds(evidence, elapsed_us, blob, size_bytes)
+    payload["attempt"] = case.attempt
+    return draft(case, Kind.ROUNDS_CAPTURED, f"rounds:{case.attempt}", payload)
+
+
+def _rounds(evidence: Evidence, elapsed_us: int, blob: str, size_bytes: int) -> dict[str, JSON]:
     counted = totals(evidence)
-    return draft(
-        case,
-        Kind.ROUNDS_CAPTURED,
-        f"rounds:{case.attempt}",
-        {
-            "capture_blob": blob,
-            "capture_bytes": size_bytes,
-            "rounds": counted.rounds,
-            "drafted": counted.drafted,
-            "accepted": counted.accepted,
-            "positions": counted.positions,
-            "plain_fallback": len(counted.fallback_trajectories),
-            "mean_accepted": f"{counted.mean_accepted:.4f}",
-            "elapsed_us": elapsed_us,
-            "drafter": evidence.drafter.value,
-            "table_digest": evidence.table_digest,
-            "attempt": case.attempt,
-        },
-    )
+    return {
+        "capture_blob": blob,
+        "capture_bytes": size_bytes,
+        "rounds": counted.rounds,
+        "drafted": counted.drafted,
+        "accepted": counted.accepted,
+        "positions": counted.positions,
+        "plain_fallback": len(counted.fallback_trajectories),
+        "mean_accepted": f"{counted.mean_accepted:.4f}",
+        "elapsed_us": elapsed_us,
+        "drafter": evidence.drafter.value,
+        "table_digest": evidence.table_digest,
+    }
 
 
 class RoundsCaptured(Contents, frozen=True, kw_only=True):
@@ -171,24 +189,85 @@ class RoundsCaptured(Contents, frozen=True, kw_only=True):
     elapsed_us: int
 
 
-def forecast_made(case: Case, forecast: Forecast) -> Draft:
-    """The target's forecast; integers only."""
+def forecast_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
+    """The target's forecast; integers only. `paths` is its paths' blob under format 2."""
     return draft(
-        case,
-        Kind.FORECAST_MADE,
-        f"forecast:{case.attempt}",
-        {"forecast": forecast_document(forecast), "attempt": case.attempt},
+        case, Kind.FORECAST_MADE, f"forecast:{case.attempt}", _forecast(case, forecast, paths)
     )
 
 
-def placebo_made(case: Case, forecast: Forecast) -> Draft:
+def placebo_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
     """The table model's forecast, against which the AI's worth is measured."""
     return draft(
-        case,
-        Kind.PLACEBO_MADE,
-        f"placebo:{case.attempt}",
-        {"forecast": forecast_document(forecast), "attempt": case.attempt},
+        case, Kind.PLACEBO_MADE, f"placebo:{case.attempt}", _forecast(case, forecast, paths)
     )
+
+
+def news_twin_made(
+    case: Case,
+    blank: Prompt,
+    evidence: Evidence,
+    forecast: Forecast,
+    *,
+    elapsed_us: int,
+    blob: str,
+    size_bytes: int,
+) -> Draft:
+    """The target's forecast of the same seeds with the narrative blanked, with its rounds."""
+    payload = {
+        **_rounds(evidence, elapsed_us, blob, size_bytes),
+        "prompt_digest": prompt_digest(blank),
+        "forecast": forecast_document(forecast),
+    }
+    return _news_twin(case, payload)
+
+
+def news_twin_missing(case: Case, blank: Prompt, *, reason: str, detail: str) -> Draft:
+    """There is no news twin, and why; the decision goes on without."""
+    payload: dict[str, JSON] = {
+        "prompt_digest": prompt_digest(blank),
+        "missing": reason,
+        "detail": detail[:500],
+    }
+    return _news_twin(case, payload)
+
+
+def _news_twin(case: Case, payload: dict[str, JSON]) -> Draft:
+    named: dict[str, JSON] = {**payload, "attempt": case.attempt}
+    return draft(case, Kind.NEWS_TWIN_MADE, f"news_twin:{case.attempt}", named)
+
+
+class NewsTwinMade(Contents, frozen=True, kw_only=True):
+    """The contents of `news_twin_made`; `missing` says why there is no twin, else it is empty."""
+
+    attempt: int
+    missing: str = ""
+    detail: str = ""
+    capture_blob: str = ""
+    elapsed_us: int = 0
+    forecast: dict[str, Any] | None = None
+
+
+def _forecast(case: Case, forecast: Forecast, paths: str) -> dict[str, JSON]:
+    named: dict[str, JSON] = {"paths_blob": paths} if paths else {}
+    return {"forecast": forecast_document(forecast), "attempt": case.attempt, **named}
+
+
+def marginal_of(snapshot: Snapshot, sampled: Sampled) -> Marginal:
+    """Return a forecast's paths with the past that they follow."""
+    return Marginal(
+        instrument=snapshot.instrument,
+        as_of_us=snapshot.as_of_us,
+        bar_us=BAR_US[snapshot.frequency],
+        times_us=tuple(bar.close_time_us for bar in snapshot.bars),
+        closes_ticks=tuple(bar.close_ticks for bar in snapshot.bars),
+        moves_1e8=sampled.moves_1e8(),
+    )
+
+
+def marginal_bytes(marginal: Marginal) -> bytes:
+    """Return paths as canonical bytes, which are stored as a blob."""
+    return canonical(document_of(marginal))
 
 
 def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
@@ -208,7 +287,15 @@ class ForecastAttempt(Contents, frozen=True, kw_only=True):
 
 
 class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
+    """The contents of `forecast_made` and `placebo_made`; no paths are named under format 1."""
+
     forecast: dict[str, Any]
+    paths_blob: str = ""
+
+    @property
+    def instrument(self) -> str:
+        """The symbol that it is about."""
+        return str(self.forecast["instrument"])
 
     @property
     def model_digest(self) -> str:

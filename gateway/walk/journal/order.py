@@ -5,7 +5,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.session.link import HandResult
 from fix.wire.reports import ExecutionReport
-from gateway.walk.journal.contents import Contents, Ending, Fill
+from gateway.walk.journal.contents import Contents, Ending, Fill, Reservation
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.projections.standing import BookedTrade, Standing
 
@@ -159,6 +159,23 @@ def report_document(report: ExecutionReport) -> dict[str, JSON]:
     }
 
 
+class Restated(Contents, frozen=True, kw_only=True):
+    """What a broker's own change (150=D) left of an order.
+
+    Attributes:
+        qty_lots: the order's total now, with what was executed; `limit_ticks` is its worst limit.
+        add_lots: what that adds to the reservation, negative where it frees some.
+        reservation: the whole that is reserved now, with what was executed.
+    """
+
+    qty_lots: int
+    limit_ticks: int
+    quantity: str
+    price: str
+    add_lots: int
+    reservation: Reservation
+
+
 def order_reported(  # noqa: PLR0913 - a report and what it means
     standing: Standing,
     report: ExecutionReport,
@@ -175,6 +192,7 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     undone: BookedTrade | None = None,
     reopens: bool = False,
     resolved_lots: int = 0,
+    restated: Restated | None = None,
 ) -> Draft:
     """One report, applied: the order's new state and the fill to book.
 
@@ -202,6 +220,8 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
         payload["reopens"] = True
     if resolved_lots:
         payload["resolved_lots"] = resolved_lots
+    if restated is not None:
+        payload["restated"] = restated.document()
     if anomaly is not None:
         payload["anomaly"] = anomaly
     return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")
@@ -228,6 +248,7 @@ class OrderReported(SettledMessage, frozen=True, kw_only=True):
     Attributes:
         last_lots: the lots that it adds to the filled quantity; negative after a bust.
         undoes_seq: the record of the trade that it busts or corrects.
+        restated: the terms that the broker's own change left.
     """
 
     cl_ord_id: str
@@ -239,6 +260,7 @@ class OrderReported(SettledMessage, frozen=True, kw_only=True):
     fill: Fill | None
     last_lots: int
     undoes_seq: int | None = None
+    restated: Restated | None = None
     anomaly: str = ""
 
     @property

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from msgspec import field
+
 from audit.privacy.retention import YEARS_FIELD
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
@@ -113,9 +115,10 @@ class Listing:
         mic: the venue, ISO 10383.
         max_qty: largest order that the venue takes, in lots.
         calendar: name of the trading calendar.
-        margin_bp: initial margin, basis points of the notional; kept, not used yet.
-        adv_lots: average daily volume in lots; kept, not used yet.
+        margin_bp: margin, basis points of the notional (R23).
+        adv_lots: average daily volume in lots (R15).
         borrow_bp: yearly borrow fee in basis points; kept, not used yet.
+        locate_lots: lots that may be sold short, located with the broker (R19).
     """
 
     instrument: Instrument
@@ -130,6 +133,7 @@ class Listing:
     margin_bp: int | None = None
     adv_lots: int | None = None
     borrow_bp: int | None = None
+    locate_lots: int | None = None
 
     def reference(self) -> dict[str, JSON]:
         """Return what the table says besides the instrument's units."""
@@ -153,7 +157,9 @@ def instrument_listed(listing: Listing, table_digest: str) -> Draft:
     )
 
 
-def policy_activated(tags: Tags, signed: SignedPolicy) -> Draft:
+def policy_activated(
+    tags: Tags, signed: SignedPolicy, *, by: str = "", reason: str = "start of the run"
+) -> Draft:
     """The signed policy that is in force from this record on."""
     digest = policy_digest(signed.policy)
     document = signed_policy_document(signed)
@@ -165,9 +171,10 @@ def policy_activated(tags: Tags, signed: SignedPolicy) -> Draft:
             "policy": document["policy"],
             "signatures": document["signatures"],
             "signed_by": [f"{one.role}:{one.signer}" for one in signed.signatures],
-            "reason": "start of the run",
+            "reason": reason,
             "run_id": tags.run_id,
             "dev": tags.dev,
+            **({"detail": f"while serving, by {by}"} if by else {}),
         },
         actor=GATEWAY,
         idem_key=f"policy:{digest}:{tags.run_id}",
@@ -317,7 +324,10 @@ class RunStarted(Contents, frozen=True, kw_only=True):
 
 
 class InstrumentListed(Contents, frozen=True, kw_only=True):
+    """The contents of `instrument_listed`; `reference` is what its table says besides units."""
+
     instrument: dict[str, Any]
+    reference: dict[str, Any] = field(default_factory=dict)
 
 
 class RunMember(Contents, frozen=True, kw_only=True):
@@ -328,6 +338,7 @@ class RunMember(Contents, frozen=True, kw_only=True):
 
 class PolicyActivated(Contents, frozen=True, kw_only=True):
     policy: dict[str, Any]
+    signed_by: tuple[str, ...] = ()
 
 
 class ModelLoaded(Contents, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, parse_payload
 from gateway.walk.journal.contents import Contents, Reservation
-from gateway.walk.journal.decision import draft
+from gateway.walk.journal.decision import draft, inputs_document
 from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
@@ -79,7 +79,7 @@ def judged_document(
             **({"narrative_absent": True} if state.narrative_absent else {}),
             **({"stops": [one.value for one in state.stops]} if state.stops else {}),
         },
-        **({} if state.inputs is None else {"inputs": document_of(state.inputs)}),
+        **inputs_document(state.inputs),
         "quote": None if state.quote is None else document_of(state.quote),
         "narrative_as_of_us": state.narrative_as_of_us,
         "renewal": state.renewal,
@@ -173,9 +173,15 @@ class VerdictBasis(Contents, frozen=True, kw_only=True):
 
     @property
     def inputs(self) -> Inputs | None:
-        """What the gateway had gathered for the rules of format 2."""
+        """What the gateway had gathered for the rules of format 2, without the joint paths."""
         read = self.inputs_document
-        return None if read is None else value_of(Inputs, read)
+        return None if read is None else value_of(Inputs, {**read, "paths": None})
+
+    @property
+    def path_symbols(self) -> tuple[str, ...] | None:
+        """The instruments of its joint paths, the intent's own first; None without paths."""
+        named = (self.inputs_document or {}).get("paths")
+        return None if named is None else tuple(map(str, named["instruments"]))
 
     @property
     def policy_status(self) -> PolicyStatus:
@@ -244,14 +250,47 @@ def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) 
     }
 
 
+READABLE: Final = {
+    Kind.INTENT_RECEIVED: ("request", "author"),
+    Kind.SNAPSHOT_TAKEN: ("instrument", "as_of_us", "narrative", "bars_digest", "news_digest"),
+    Kind.FORECAST_MADE: ("forecast",),
+    Kind.PLACEBO_MADE: ("forecast",),
+    Kind.QUOTE_TAKEN: ("bid_ticks", "ask_ticks", "market_time_us"),
+    Kind.INTENT_PROPOSED: ("intent", "sizing"),
+    Kind.VERDICT_GIVEN: ("intent", "intent_digest", "verdict", "policy_digest", "result"),
+    Kind.APPROVAL_REQUESTED: ("author", "band", "expires_us"),
+}
+"""What a person reads of each record; everything else is bound by the record's leaf."""
+
+
+def readable(record: Record) -> dict[str, JSON]:
+    """Return the fields that a person who is asked reads of a record."""
+    named = READABLE.get(record.kind, ())
+    return {name: record.body[name] for name in named if name in record.body}
+
+
+class SheetShown(Contents, frozen=True, kw_only=True):
+    """What an approver was shown: the sheet's digest in hex, and the record of his reading it."""
+
+    sheet_digest: str
+    read_seq: int
+
+
 def approval_given(
-    standing: Standing, approval: Approval, *, verdict_seq: int, note: str | None
+    standing: Standing,
+    approval: Approval,
+    *,
+    verdict_seq: int,
+    note: str | None,
+    shown: SheetShown | None = None,
 ) -> Draft:
     """A person agreed, within a band; the order must pass every rule again.
 
-    `note` is the person's reason; None in records of earlier versions.
+    `note` is the person's reason, `shown` what he read; both None in records of earlier versions.
     """
     said: dict[str, JSON] = {} if note is None else {"reason": note}
+    if shown is not None:
+        said["shown"] = {"sheet_digest": shown.sheet_digest, "read_seq": shown.read_seq}
     return order_draft(
         standing,
         Kind.APPROVAL_GIVEN,
@@ -273,6 +312,7 @@ class ApprovalGiven(Contents, frozen=True, kw_only=True):
     approver: str
     band: dict[str, Any]
     reason: str | None = None
+    shown: SheetShown | None = None
 
     @property
     def approval(self) -> Approval:

@@ -57,10 +57,14 @@ def _replacing(standing: Standing, record: Record) -> Standing:
     done = replace(known, outcome=ended.outcome, detail=ended.reason)
     replaced = ended.outcome == ReplaceOutcome.REPLACED
     moved = ended.outcome in BACK and standing.is_live and ended.order_state
+    kept = standing.restated is not None and not replaced  # then what was agreed stays
     return replace(
         standing,
         replaces=tuple(done if one is known else one for one in standing.replaces),
-        terms=_terms(known.replace_id if replaced else known.orig_name, ended.terms),
+        terms=standing.terms
+        if kept
+        else _terms(known.replace_id if replaced else known.orig_name, ended.terms),
+        restated=standing.restated if kept else None,
         order_state=ended.order_state if moved else standing.order_state,
     )
 
@@ -93,7 +97,12 @@ def _cancelling(standing: Standing, record: Record) -> Standing:
 
 
 def terms_of(standing: Standing) -> Terms:
-    """Return the terms that the broker has confirmed; of an announced order."""
+    """Return the terms that the broker works, also where it changed them by itself."""
+    return standing.restated or agreed_of(standing)
+
+
+def agreed_of(standing: Standing) -> Terms:
+    """Return the approved terms that the broker has confirmed; of an announced order."""
     if standing.terms is not None:
         return standing.terms
     if standing.sending is None or standing.verdict is None:
@@ -112,23 +121,25 @@ def terms_of(standing: Standing) -> Terms:
 def bounds_of(standing: Standing) -> tuple[int, int]:
     """Return the most lots and the worst limit that a trade may have now.
 
-    While a replace is open, the order may trade under either terms.
+    While a replace is open, the order may trade under either terms. What the broker restated by
+    itself permits nothing.
     """
-    now, asked = terms_of(standing), standing.open_replace
+    now, asked = agreed_of(standing), standing.open_replace
     if asked is None or standing.verdict is None:
         return now.qty_lots, now.limit_ticks
     worst = max if VerdictGiven.of(standing.verdict).intent.side is Side.BUY else min
-    return asked.reservation.qty_lots, worst(now.limit_ticks, asked.terms.limit_ticks)
+    lots = max(now.qty_lots, asked.reservation.qty_lots)
+    return lots, worst(now.limit_ticks, asked.terms.limit_ticks)
 
 
 def fields_of(standing: Standing, terms: Terms | None = None) -> Fields:
-    """Return the order's fields under its terms, by default those that the broker confirmed."""
+    """Return the order's fields under its terms, by default those that were agreed."""
     if standing.sending is None:
         return ()
     sent = OrderSending.of(standing.sending).fields
     if terms is None and standing.terms is None:
         return sent
-    now = terms or terms_of(standing)
+    now = terms or agreed_of(standing)
     changed = {CL_ORD_ID: now.name, _QTY: now.quantity, _PRICE: now.price}
     changed[MSG_TYPE] = NEW_ORDER if now.name == standing.cl_ord_id else CANCEL_REPLACE
     return tuple((tag, changed.get(tag, text)) for tag, text in sent)

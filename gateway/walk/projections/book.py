@@ -10,7 +10,7 @@ from gateway.walk.journal.contents import Ending, Fill
 from gateway.walk.journal.control.adjustment import AdjustmentSort, BookAdjusted
 from gateway.walk.journal.control.difference import DifferenceResolved
 from gateway.walk.journal.decision import PlaceboJudged
-from gateway.walk.journal.order import OrderReported, OrderSending
+from gateway.walk.journal.order import OrderReported, OrderSending, Restated
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven
@@ -144,9 +144,24 @@ def _reported(decision_id: str, report: OrderReported, seq: int) -> tuple[FoldEv
         )
     elif fill is not None:
         events.append(fill)
+    if report.restated is not None:
+        events.append(_restated(decision_id, report.restated, time_us))
     if report.terminal:
         events.append(OrderClosed(decision_id=decision_id, time_us=time_us))
     return tuple(events)
+
+
+def _restated(decision_id: str, restated: Restated, time_us: int) -> Resized:
+    held = restated.reservation
+    return Resized(
+        decision_id=decision_id,
+        instrument=held.instrument,
+        side=held.side,
+        unit_minor=held.unit_minor,
+        add_lots=restated.add_lots,
+        limit_ticks=held.limit_ticks,
+        time_us=time_us,
+    )
 
 
 def _resized(decision_id: str, record: Record) -> tuple[FoldEvent, ...]:

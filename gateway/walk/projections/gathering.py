@@ -5,17 +5,21 @@ Not here: what a rule makes of it (`risk.rules`). Nothing is gathered under a po
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference
+from inference.snapshot import Bar
 from risk.state.activity import ActivityFold
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm, OwnOrder
+from risk.state.inputs.health import MachineLook
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.market import LastBars
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.state import SeenIntent, seen
@@ -28,6 +32,7 @@ class FirmBooks:
     basis_seq: int
     books: tuple[Book, ...]
     differences: tuple[Difference, ...]
+    pasts: tuple[ActivityFold, ...]
 
     def reconciliation(self, account: str) -> OpenDifferences:
         """Return what is open of an account; a difference that names none counts for each."""
@@ -56,6 +61,18 @@ class FirmBooks:
         return tuple(sorted(found, key=lambda one: (one.account, one.decision_id)))
 
 
+BARS: Final = 22
+"""Bars that a verdict looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictMoment:
+    """When a verdict is asked for, and the last bars behind it; a snapshot has at least one."""
+
+    now_us: int
+    bars: tuple[Bar, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
     """The sources of a verdict's inputs.
@@ -63,14 +80,18 @@ class Gathering:
     Attributes:
         listed: Rows of the instruments' table by symbol.
         table_digest: SHA-256 of the table's bytes, hex.
-        listed_at_us: Market time at which the table was read.
+        listed_at_us: LastBars time at which the table was read.
+        health: Looks at disk and clock; None if it cannot.
     """
 
     listed: Mapping[str, Listed]
     table_digest: str
     listed_at_us: int
+    health: Callable[[], MachineLook | None]
 
-    def inputs(self, symbol: str, book: Book, firm: FirmBooks, past: Activity) -> Inputs:
+    def inputs(
+        self, symbol: str, book: Book, firm: FirmBooks, past: Activity, asked: VerdictMoment
+    ) -> Inputs:
         """Return what the rules may read of an intent in this instrument, against this book."""
         held = {position.instrument for position in book.positions}
         reserved = {reservation.instrument for reservation in book.reservations}
@@ -81,8 +102,19 @@ class Gathering:
                 as_of_us=self.listed_at_us, table_digest=self.table_digest, listed=rows
             ),
             activity=past,
-            firm=Firm(basis_seq=firm.basis_seq, orders=firm.orders(symbol)),
+            firm=Firm(
+                basis_seq=firm.basis_seq,
+                orders=firm.orders(symbol),
+                fills=tuple(
+                    fill for one in firm.pasts for fill in one.own_fills(symbol, asked.now_us)
+                ),
+            ),
             reconciliation=firm.reconciliation(book.account),
+            market=LastBars(
+                as_of_us=asked.bars[-1].close_time_us,
+                closes_ticks=tuple(bar.close_ticks for bar in asked.bars),
+            ),
+            health=self.health(),
         )
 
 

@@ -1,6 +1,6 @@
 """Which mode a ledger is in, and to which mode its accounts and sessions belong, from records.
 
-Not here: which mode may begin (`desk.persons.modes`).
+Not here: which mode may begin (`desk.persons.governing.modes`).
 """
 
 from collections.abc import Iterable
@@ -29,6 +29,7 @@ class ModeHistory:
         changed_seq: the record that the next change's statement names.
         accounts: account -> mode, of served runs.
         sessions: (SenderCompID, TargetCompID) -> mode.
+        limits: of pilot mode, as the newest change of mode has them; empty in another mode.
         reconciled: served runs in paper or shadow mode that ended without an open difference.
         registered: whether digests are registered.
     """
@@ -37,6 +38,7 @@ class ModeHistory:
     changed_seq: int = -1
     accounts: dict[str, str] = field(default_factory=dict)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    limits: str = ""
     reconciled: int = 0
     registered: bool = False
     _open: int = 0
@@ -61,7 +63,7 @@ class ModeHistory:
                 entered = ModeEntered.of(record)
                 self.accounts.setdefault(entered.account, entered.mode)
                 self.sessions.setdefault((entered.sender, entered.target), entered.mode)
-                self.changed_seq = record.seq
+                self.changed_seq, self.limits = record.seq, entered.limits
             case Kind.BOOK_DIFFERENCE:
                 self._open += 1
             case Kind.DIFFERENCE_RESOLVED:

@@ -23,7 +23,7 @@ from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
 from gateway.walk.journal.replace import ReplaceSent
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.asked import asked_for
-from gateway.walk.projections.standing import BookedTrade, Stage, Standing
+from gateway.walk.projections.standing import BookedTrade, Stage, Standing, Terms
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
@@ -362,6 +362,20 @@ def _reported(standing: Standing, record: Record) -> Standing:
         report_status=report.ord_status,
         sealed=standing.sealed and not report.reopens,
         trades=_trades(standing.trades, report, record.seq),
+        restated=_restated(standing, report),
+    )
+
+
+def _restated(standing: Standing, report: OrderReported) -> Terms | None:
+    said = report.restated
+    if said is None:
+        return standing.restated
+    return Terms(
+        name=standing.wire_name,
+        qty_lots=said.qty_lots,
+        limit_ticks=said.limit_ticks,
+        quantity=said.quantity,
+        price=said.price,
     )
 
 

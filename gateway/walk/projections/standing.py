@@ -156,6 +156,7 @@ class Standing:
         cancels: the requests to cancel its order, oldest first.
         replaces: the requests to replace it, oldest first.
         terms: the terms that the last replace left; None while those of the announcement count.
+        restated: the terms that the broker gave it by itself (150=D); None if it did not.
     """
 
     decision_id: str
@@ -176,6 +177,7 @@ class Standing:
     cancels: tuple[AskedCancel, ...] = ()
     replaces: tuple[AskedReplace, ...] = ()
     terms: Terms | None = None
+    restated: Terms | None = None
 
     @property
     def is_live(self) -> bool:
@@ -214,9 +216,11 @@ class Standing:
 
     def reserved_lots(self, asked: AskedReplace) -> int:
         """Return the total that is reserved while a replace is not over, or after its end."""
-        if not asked.outcome or self.terms is None:
-            return asked.reservation.qty_lots
-        return self.terms.qty_lots
+        now = self.restated or self.terms
+        if not asked.outcome:
+            told = 0 if self.restated is None else self.restated.qty_lots
+            return max(asked.reservation.qty_lots, told)
+        return asked.reservation.qty_lots if now is None else now.qty_lots
 
     def trade(self, exec_id: str) -> BookedTrade | None:
         """Return the trade that an ExecID names, its own or a correction's; None if unknown."""

@@ -10,6 +10,7 @@ Not here: how a person resolves a difference.
     cancels     cancels of the FIX child, recorded
     cancel_ends how a cancel that somebody asked for ends
     replace_ends how a replace ends
+    restating   what a broker's own change leaves of an order and its reservation
     asking      status requests for orders without a report
     recovery    what a start does about open decisions
 """

@@ -1,4 +1,4 @@
-"""Status requests for orders without a report, or whose cancel was refused as too late.
+"""Status requests for orders without a report, whose cancel was too late, or that ended unheard.
 
 Rules:
 - The pause between two questions about an order doubles, up to a minute: a silent broker is not
@@ -9,10 +9,11 @@ Rules:
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from audit.records.record import Record
+from fix.durable.resets import DAY_US, Reset, ResetCause
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields, status_request
 from gateway.walk.journal.order import OrderSending
@@ -22,6 +23,8 @@ from gateway.walk.projections.standing import Standing
 FIRST_US: Final = 500_000
 LONGEST_US: Final = 60_000_000
 _SECOND_US: Final = 1_000_000
+_LAG_US: Final = 60_000_000
+"""A word that went on record so soon after a reset may have been said before it."""
 
 
 class AskedPort(Protocol):
@@ -100,6 +103,21 @@ class Chaser:
                 self._fix.status_request(status_request(fields_of(standing)))
             asked += 1
         return asked
+
+
+def ended_unheard(placed: Iterable[Standing], resets: Iterable[Reset]) -> tuple[Standing, ...]:
+    """Return the ended orders whose last word came before the numbers began anew, oldest first.
+
+    A broker that lost its numbers does not send a bust or a correction again. Only orders of the
+    day before that count; a nightly reset begins another trading day.
+    """
+    lossy = (one for one in resets if one.allowed and one.cause is not ResetCause.NIGHTLY)
+    reset_us = max((one.at_us for one in lossy), default=0)
+    return tuple(
+        one
+        for one in placed
+        if not one.is_live and one.said_us and -_LAG_US < reset_us - one.said_us <= DAY_US
+    )
 
 
 def _in_doubt(standing: Standing) -> bool:

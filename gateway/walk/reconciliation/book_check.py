@@ -27,6 +27,7 @@ from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.quarantine import sets_total, tells_total
 from risk.state.book import Book
 from risk.state.instrument import Instrument
@@ -70,11 +71,12 @@ class CheckTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Total:
-    """The broker's last total of an order, under every ClOrdID it used."""
+    """The broker's last total of an order, under every ClOrdID it used; `at` counts messages."""
 
     names: tuple[str, ...]
     symbol: str
     quantity: int
+    at: int
 
 
 def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
@@ -98,6 +100,7 @@ class BookCheck:
         self._seen: set[tuple[str, str]] = set()
         self._heard = Heard()
         self._seq = -1
+        self._taken = 0
 
     def run(self, source: str) -> int:
         """Record every new difference, found at a `reconciliation` or `run_end` (`source`).
@@ -155,7 +158,7 @@ class BookCheck:
             return  # quarantined when it was settled
         if self._is_strangers(report):
             return
-        name = report.orig_cl_ord_id or report.cl_ord_id
+        name = self._name_of(report)
         key = (report.transact_time[:8], report.exec_id)
         if not report.is_status:
             if key in self._seen:
@@ -166,9 +169,16 @@ class BookCheck:
             return
         if before is not None and (undated or not sets_total(report)):
             quantity = max(quantity, before.quantity)  # a trade that arrives late
-        names = tuple(dict.fromkeys((name, report.cl_ord_id)))
+        names = tuple(dict.fromkeys((name, report.orig_cl_ord_id or name, report.cl_ord_id)))
         symbol = report.symbol or ("" if before is None else before.symbol)
-        self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity)
+        self._taken += 1
+        self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity, at=self._taken)
+
+    def _name_of(self, report: ExecutionReport) -> str:
+        """Return the first name of the order, whichever ClOrdID a replace gave it since."""
+        orders, named = self._tools.orders, report.orig_cl_ord_id or report.cl_ord_id
+        standing = orders.by_cl_ord_id(named) or orders.by_cl_ord_id(report.cl_ord_id)
+        return named if standing is None else standing.cl_ord_id or named
 
     def _is_strangers(self, report: ExecutionReport) -> bool:
         """Return whether an order is somebody else's, so that no book of ours has it."""
@@ -181,8 +191,12 @@ class BookCheck:
     def _apart(self) -> Iterator[Found]:
         """Yield both sides of every order and account."""
         tools, orders = self._tools, self._tools.orders
-        for total in self._totals.values():
+        last: dict[str, tuple[_Total, Standing | None]] = {}
+        for total in sorted(self._totals.values(), key=lambda one: one.at):
             standing = next(filter(None, map(orders.by_cl_ord_id, total.names)), None)
+            one = total.names[0] if standing is None else standing.decision_id
+            last[one] = (total, standing)  # read before the order was folded: under two names
+        for total, standing in last.values():
             symbol = total.symbol
             if standing is not None and standing.verdict is not None:
                 symbol = VerdictGiven.of(standing.verdict).instrument

@@ -1,6 +1,7 @@
 """What a trade books for the order that was sent: whole lots and ticks. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Final
 
 from fix.errors import ReportError
@@ -15,6 +16,33 @@ from risk.state.instrument import Instrument
 NOTIONAL_MAX_MINOR: Final = 10**14
 """The most that one trade may be worth or cost, minor units; keeps sums from overflowing."""
 TAG_SYMBOL, TAG_SIDE = 55, 54
+_SAID_ANEW: Final = frozenset({"transact_time", "text"})
+"""What a broker may say otherwise when it repeats a report without PossDupFlag (43)."""
+
+
+def is_repeat(before: Mapping[str, object], again: Mapping[str, object]) -> bool:
+    """Return whether two reports with one ExecID say the same of their order.
+
+    Order, sort, quantities, prices, totals and fees must agree; some brokers repeat a report under
+    a TransactTime (60) of its own.
+    """
+    return all(
+        before.get(name, "") == again.get(name, "") for name in {*before, *again} - _SAID_ANEW
+    )
+
+
+def has_it(
+    report: ExecutionReport, standing: Standing, instruments: Callable[[str], Instrument]
+) -> bool:
+    """Return whether an order's booked trades have this one, which names another day.
+
+    An ExecID may come again on another day; a total (14) no higher than what is booked says that
+    nothing was traded since.
+    """
+    if not report.is_trade or standing.trade(report.exec_id) is None:
+        return False
+    said = Decimal(report.cum_qty or "0")
+    return 0 < said <= standing.filled_lots * lot_of(standing, instruments)
 
 
 def same_order(report: ExecutionReport, standing: Standing) -> None:

@@ -120,7 +120,7 @@ def restatement(
 ) -> tuple[Draft, ...]:
     """Return the alarm of a broker that changed an order by itself (150=D), if it did.
 
-    The reservation stays as approved: a broker's own change never makes room for another order.
+    What it leaves of the reservation is in the report's record (`restating`).
     """
     if not report.is_restatement or standing.sending is None:
         return ()

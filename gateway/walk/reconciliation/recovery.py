@@ -12,11 +12,14 @@ Nothing is sent because of a row: only the process that approved an order sends 
 
 A request to cancel that the FIX child never noted is ended as not sent.
 
+A broker that began its numbers anew sends nothing again. A logon then also asks for the orders that
+ended before, because a bust may have been lost.
+
 An order that the broker ended, and whose missing trades persons resolved, is ended and sealed.
 """
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
@@ -48,6 +51,8 @@ from gateway.walk.reconciliation.asking import Budget
 POLL_S = 0.02
 MASS_STATUS = "mass_status"
 """The session event that says how a mass status request ended."""
+ENDED_UNSAID = "ended_unsaid"
+"""The session event that names ended orders about which the broker said nothing."""
 RESTART = "restart"
 """The reason of a withdrawal at a start."""
 
@@ -109,7 +114,7 @@ def end_unsent_cancels(
     return len(unsent)
 
 
-def reconcile(  # noqa: PLR0913  # four keyword-only
+def reconcile(  # noqa: PLR0913  # five keyword-only
     fix: ReconcilePort,
     orders: Orders,
     note: Note,
@@ -120,16 +125,19 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
     inbox_offset: int,
     told: Callable[[int, int], None] = lambda _answered, _asked: None,
     mass_id: str = "",
+    ended: Sequence[Standing] = (),
 ) -> bool:
     """Ask for every order that may be live, wait for answers, open the session.
 
     The wait is bounded. `inbox_offset` is where the inbox stood before the questions. Orders that
     stay unknown go to `note`. `check` compares the book with the answers up to the offset that it
     is given. `told` gets the progress: orders answered, orders asked for. With a `mass_id` one mass
-    status request of this name goes first, and how it ended goes to `note`. Returns whether the
-    logon still holds.
+    status request of this name goes first, and how it ended goes to `note`. The orders that `ended`
+    are asked for too; one that the broker forgot, or says nothing about, stays as it is. Returns
+    whether the logon still holds.
     """
-    live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
+    over = {s.cl_ord_id: s for s in ended if s.sending is not None}
+    live = over | {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
         (
             OpenOrder(cl_ord_id=dict(fields)[CL_ORD_ID], fields=fields, names=names)
@@ -155,11 +163,15 @@ def reconcile(  # noqa: PLR0913  # four keyword-only
         waiting += singly
         state, again = state.ask_again_at(clock.monotonic_us())
         waiting += again
-    quarantined = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
+    silent = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
+    still_live = {standing.cl_ord_id for standing in orders.live()}
+    quarantined = [name for name in silent if name not in over or name in still_live]
+    unsaid = [name for name in silent if name not in quarantined]
     unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
     if state.mass is not None:
         note(MASS_STATUS, state.mass.over or "the logon ended before the answer")
-    for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
+    found = {"quarantined": quarantined, "not_in_ledger": unknown, ENDED_UNSAID: unsaid}
+    for event, names in found.items():
         if names:
             note(event, " ".join(names))
     check(inbox_offset)

@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -30,6 +30,7 @@ _CLASSES: Final = {
     **dict.fromkeys(("eurusd", "gbpusd", "eurgbp"), AssetClass.FX),
     **dict.fromkeys(("wti", "natgas", "uso", "bno"), AssetClass.COMMODITY),
     **dict.fromkeys(("spy", "qqq", "iwm", "eem"), AssetClass.INDEX),
+    "vix": AssetClass.VOLATILITY,
 }
 """Classes of symbols; all others are equities."""
 _LICENCES: Final = {
@@ -38,6 +39,7 @@ _LICENCES: Final = {
     "lean": "QuantConnect/Lean sample data (Apache-2.0)",
     "wti": "datasets/oil-prices (EIA; Unlicense)",
     "natgas": "datasets/natural-gas (EIA; PDDL)",
+    "vix": "datasets/finance-vix (CBOE; PDDL)",
     "arch": "series packaged with arch (NCSA)",
 }
 _ARCH: Final = (
@@ -46,6 +48,10 @@ _ARCH: Final = (
     ("vix", "vix", AssetClass.VOLATILITY),
     ("wti", "DCOILWTICO", AssetClass.COMMODITY),
 )
+
+
+OpenHighLowClose = tuple[float, float, float, float]
+_COLUMNS: Final = ("open", "high", "low", "close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,8 @@ class RawSeries:
     closes: tuple[float, ...]
     licence: str
     sha256: str
+    bars: tuple[OpenHighLowClose, ...] = ()
+    """One for each close, NaN where unknown; empty where the source has closes only."""
 
 
 def raw_series(data_dir: Path | None) -> Iterator[RawSeries]:
@@ -76,9 +84,14 @@ def raw_series(data_dir: Path | None) -> Iterator[RawSeries]:
         for path in paths:
             yield _read_file(path)
     for name, column, asset_class in _ARCH:
-        if data_dir is not None and name == "wti":
+        if data_dir is not None and (data_dir / "daily" / f"{name}.csv.gz").exists():
             continue  # the same series is in the folder
         yield _read_arch(name, column, asset_class)
+
+
+def asset_class_of(symbol: str) -> AssetClass:
+    """Return the class of a symbol in lower case; unknown ones are equities."""
+    return _CLASSES.get(symbol, AssetClass.EQUITY)
 
 
 def _read_file(path: Path) -> RawSeries:
@@ -86,9 +99,9 @@ def _read_file(path: Path) -> RawSeries:
     family, _, rest = name.partition("-")
     symbol = rest or family
     frequency = Frequency(path.parent.name)
-    asset_class = _CLASSES.get(symbol, AssetClass.EQUITY)
+    asset_class = asset_class_of(symbol)
     local = frequency is Frequency.HOURLY and asset_class is not AssetClass.FX
-    times, closes = [], []
+    times, closes, bars = [], [], []
     content = path.read_bytes()
     for row in csv.DictReader(gzip.decompress(content).decode().splitlines()):
         price = _price(row.get("adj_close") or row.get("close") or "")
@@ -96,6 +109,8 @@ def _read_file(path: Path) -> RawSeries:
         if when < VALIDATION_END_US:
             times.append(when)
             closes.append(price)
+            if "high" in row:
+                bars.append(_bar(row))
     if any(after <= before for before, after in pairwise(times)):
         raise TrainingDataError(f"expected ascending times in {name}")
     return RawSeries(
@@ -106,6 +121,7 @@ def _read_file(path: Path) -> RawSeries:
         times_us=tuple(times),
         closes=tuple(closes),
         licence=_LICENCES[family],
+        bars=tuple(bars),
         sha256=hashlib.sha256(content).hexdigest(),
     )
 
@@ -118,6 +134,9 @@ def _read_arch(name: str, column: str, asset_class: AssetClass) -> RawSeries:
     ]
     pairs = [pair for pair in pairs if pair[0] < VALIDATION_END_US]
     text = "".join(f"{when},{price!r}\n" for when, price in pairs)
+    ranged = "High" in frame.columns
+    rows = frame[[c.title() for c in _COLUMNS]].itertuples(index=False) if ranged else ()
+    bars = [_four(map(float, row)) for row in rows][: len(pairs)]
     return RawSeries(
         name=f"arch/{name}",
         asset_class=asset_class,
@@ -126,8 +145,19 @@ def _read_arch(name: str, column: str, asset_class: AssetClass) -> RawSeries:
         times_us=tuple(when for when, _ in pairs),
         closes=tuple(price for _, price in pairs),
         licence=_LICENCES["arch"],
+        bars=tuple(bars),
         sha256=hashlib.sha256(text.encode()).hexdigest(),
     )
+
+
+def _bar(row: dict[str, str]) -> OpenHighLowClose:
+    """Return a row's four prices; high and low take in open and close."""
+    return _four(_price(row[name] or "") for name in _COLUMNS)
+
+
+def _four(prices: Iterable[float]) -> OpenHighLowClose:
+    opened, high, low, close = prices
+    return opened, max(opened, high, low, close), min(opened, high, low, close), close
 
 
 def _price(text: str) -> float:

@@ -21,9 +21,14 @@ LARGEST_BYTES: Final = 20_000_000
 
 
 def write_pair(
-    folder: Path, target: SmallLlama, draft: SmallLlama, table: Tensor, facts: dict[str, Any]
+    folder: Path,
+    target: SmallLlama,
+    draft: SmallLlama,
+    table: Tensor,
+    facts: dict[str, Any],
+    codec: ReturnCodec | None = None,
 ) -> None:
-    """Write all files of a pair; `facts` become fields of the manifest.
+    """Write all files of a pair of a codec, v1 by default; `facts` become manifest fields.
 
     Raises:
         ValueError: when the files are larger than 20 MB together.
@@ -34,16 +39,16 @@ def write_pair(
     save_file({"q": table.contiguous()}, folder / "table.safetensors")
     for path in folder.rglob("*.safetensors"):
         path.chmod(0o644)  # the library writes for the owner only; the engine may be another user
-    write_manifest(folder, facts)
+    write_manifest(folder, facts, codec)
 
 
-def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Write the manifest of the folder's files.
+def write_manifest(folder: Path, facts: dict[str, Any], codec: ReturnCodec | None = None) -> None:
+    """Write the manifest of the folder's files, of codec v1 by default.
 
     Raises:
         ValueError: when the files are larger than 20 MB together.
     """
-    codec = ReturnCodec()
+    codec = codec or ReturnCodec()
     paths = [
         path
         for path in sorted(folder.rglob("*"))

@@ -6,7 +6,10 @@ Not here: what a number does (`risk/rules/`).
     account    what an account may hold and owe
     liquidity  what a market can take
     messages   pace
+    conduct    patterns of own orders
     control    whether the books agree
+    authority  strategies that may trade
+    horizon    what the sampled paths of the book may lose
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them
 """

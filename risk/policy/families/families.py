@@ -9,7 +9,10 @@ Rules:
 from collections.abc import Iterator
 
 from risk.policy.families.account import AccountLimits
+from risk.policy.families.authority import Authority
+from risk.policy.families.conduct import ConductLimits
 from risk.policy.families.control import ControlLimits
+from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
 from risk.policy.families.messages import MessageLimits
@@ -23,8 +26,11 @@ class Families(PolicyModel):
     account: AccountLimits
     liquidity: LiquidityLimits
     messages: MessageLimits
+    conduct: ConductLimits
+    authority: Authority
     restricted: RestrictedNames
     control: ControlLimits
+    horizon: HorizonLimits
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family with its name, in order."""

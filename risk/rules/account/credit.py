@@ -9,7 +9,7 @@ from typing import Final
 
 from risk.rules.exposure import exposure, own
 from risk.rules.limits import BP
-from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
 from risk.state.inputs.reference import Reference
 from risk.verdict import Reason, RuleId, Scope, Unit
 
@@ -32,7 +32,7 @@ def _rate(reference: Reference, symbol: str) -> int:
     row = reference.of(symbol)
     if row is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    return whole(row.margin_bp)
+    return counted(row.margin_bp)
 
 
 def _margin(case: RuleCase) -> tuple[Measured, ...]:

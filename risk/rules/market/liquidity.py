@@ -7,7 +7,16 @@ from typing import Final
 
 from risk.rules.limits import BP
 from risk.rules.messages.pace import activity_of
-from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
+from risk.rules.rule import (
+    Check,
+    Measured,
+    Rule,
+    RuleCase,
+    RuleRefusal,
+    counted,
+    positive,
+    ratio_up,
+)
 from risk.state.inputs.reference import Listed
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
@@ -24,11 +33,11 @@ def listed(case: RuleCase) -> Listed:
 
 
 def reference_age(case: RuleCase) -> int:
-    """Return the age of the table in microseconds, or refuse."""
+    """Return the age of the table in microseconds, or refuse; also a table of the future."""
     reference = case.inputs.reference
     if reference is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    return whole(case.state.now_us) - whole(reference.as_of_us)
+    return counted(positive(case.state.now_us) - positive(reference.as_of_us))
 
 
 def _volume(case: RuleCase) -> tuple[Measured, ...]:
@@ -42,7 +51,7 @@ def _volume(case: RuleCase) -> tuple[Measured, ...]:
             breach=Action.HOLD,
         ),
         Measured(
-            observed=ratio_up(whole(activity_of(case).day_lots) + qty, BP, adv),
+            observed=ratio_up(counted(activity_of(case).day_lots) + qty, BP, adv),
             limit=numbers.adv_day_share_max.value,
             reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
             breach=Action.HOLD,

@@ -9,29 +9,31 @@ Source: CSRC rules on program trading of 7 July 2025; Directive 2014/65/EU art. 
 
 from typing import Final
 
-from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted
 from risk.state.inputs.activity import Activity
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
 def activity_of(case: RuleCase) -> Activity:
     """Return the account's recent past, or refuse."""
-    if case.inputs.activity is None:
+    found = case.inputs.activity
+    if found is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    return case.inputs.activity
+    counted(found.as_of_us)
+    return found
 
 
 def _high_frequency(case: RuleCase) -> tuple[Measured, ...]:
     found, limits = activity_of(case), case.families.messages
     return (
         Measured(
-            observed=whole(found.messages_second) + 1,
+            observed=counted(found.messages_second) + 1,
             limit=limits.second_max.value,
             breach=Action.THROTTLE,
             reason=Reason.MESSAGES_ABOVE_MAXIMUM,
         ),
         Measured(
-            observed=whole(found.messages_day) + 1,
+            observed=counted(found.messages_day) + 1,
             limit=limits.day_max.value,
             reason=Reason.MESSAGES_ABOVE_MAXIMUM,
         ),
@@ -46,7 +48,7 @@ def _ratio(case: RuleCase) -> tuple[Measured, ...]:
     )
     return tuple(
         Measured(
-            observed=-(-(whole(messages) + 1) // (whole(fills) + 1)),
+            observed=-(-(counted(messages) + 1) // (counted(fills) + 1)),
             limit=limit,
             breach=Action.THROTTLE,
             reason=Reason.ORDERS_TO_TRADES_ABOVE_MAXIMUM,

@@ -6,5 +6,7 @@ Not here: how the gateway gathers it.
     firm       open orders of all accounts
     activity   what the account sent and what was executed
     reconciliation  open differences between the account's book and the broker's
+    market     the instrument's last bars
+    health     disk and clock of the machine
     inputs     every source, each absent or with the time at which it was true
 """

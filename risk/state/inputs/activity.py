@@ -12,6 +12,28 @@ class SentOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFill:
+    """An execution; `decision_id` is empty if no order of ours is known for it."""
+
+    decision_id: str
+    side: str
+    lots: int
+    price_ticks: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """What of an order was never executed when it ended, and how long the order had lived."""
+
+    decision_id: str
+    side: str
+    lots: int
+    rest_us: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """The account's recent past, at the time of the verdict.
 
@@ -24,6 +46,13 @@ class Activity:
         fills_window: Executions in the same half minute.
         messages_day: Messages since the day began.
         fills_day: Executions since the day began.
+        orders_day: Orders sent since the day began.
+        brief_day: Of them, those that ended unexecuted within a second of being sent.
+        bursts_day: For each size in `BURST_SIZES`, how often in the day so many messages fell
+            within one second; no message counts twice for one size.
+        own_messages_second: Messages in the intent's instrument in the second that ends now.
+        own_fills: The last hundred executions in that instrument in ten minutes, oldest first.
+        withdrawn: The last hundred orders in it that ended in half a minute with a rest.
     """
 
     as_of_us: int
@@ -34,3 +63,9 @@ class Activity:
     fills_window: int
     messages_day: int
     fills_day: int
+    orders_day: int
+    brief_day: int
+    bursts_day: tuple[int, ...]
+    own_messages_second: int
+    own_fills: tuple[OwnFill, ...]
+    withdrawn: tuple[Withdrawn, ...]

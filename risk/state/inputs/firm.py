@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from risk.state.inputs.activity import OwnFill
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnOrder:
@@ -22,7 +24,9 @@ class Firm:
     Attributes:
         basis_seq: Sequence number up to which the accounts' books were folded.
         orders: Sorted by account and decision.
+        fills: Executions in the instrument in ten minutes, account by account.
     """
 
     basis_seq: int
     orders: tuple[OwnOrder, ...]
+    fills: tuple[OwnFill, ...]

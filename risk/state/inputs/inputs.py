@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from risk.state.inputs.activity import Activity
 from risk.state.inputs.firm import Firm
+from risk.state.inputs.health import MachineLook
+from risk.state.inputs.market import LastBars
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Reference
+from risk.state.paths.joint import BookPaths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +24,6 @@ class Inputs:
     firm: Firm | None = None
     activity: Activity | None = None
     reconciliation: OpenDifferences | None = None
+    market: LastBars | None = None
+    health: MachineLook | None = None
+    paths: BookPaths | None = None

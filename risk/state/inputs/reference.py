@@ -14,6 +14,7 @@ class Listed:
     adv_lots: int | None = None
     margin_bp: int | None = None
     borrow_bp: int | None = None
+    locate_lots: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

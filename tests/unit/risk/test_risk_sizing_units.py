@@ -60,7 +60,7 @@ def test_a_sizing_survives_its_document_field_by_field() -> None:
     odd = replace(base, **values)
     assert list(document_of(odd)) == names
     assert value_of(Sizing, document_of(odd)) == odd
-    for name in names:
+    for name in names[:-1]:  # a sizing without budgets is a whole one
         with pytest.raises(DocumentError):
             value_of(Sizing, {**document_of(odd), name: None})
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.contents.phone import Phoned, line_of
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Report, stamp
 from audit.verifier.parts.trust.brokerfile import (
     SCALE,
@@ -103,7 +104,7 @@ class Fills:
     _booked: dict[int, _Booked] = field(default_factory=dict)
     _undone: set[tuple[str, str]] = field(default_factory=set)
     _resolved: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    _by_phone: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    phoned: Phoned = field(default_factory=Phoned)
 
     def __post_init__(self) -> None:
         for fill, _ in () if self.broker is None else self.broker.fills:
@@ -130,8 +131,8 @@ class Fills:
                 self._reported(report, head, body)
             case "difference_resolved":
                 self._by_person(head, body)
-            case "book_adjusted" if isinstance(body.get("reference"), str):
-                self._by_phone[body["reference"]] = (head["seq"], body)
+            case "book_adjusted" if body.get("trade"):
+                self.phoned.booked[head["seq"]] = body
             case _:
                 pass
 
@@ -236,6 +237,7 @@ class Fills:
         for stream, fills in left.items():
             self._judge_left(report, stream, fills)
         self._judge_lacking(report, matched)
+        self.phoned.judge_lacking(report, self.broker)
         self._judge_approved(report)
         self._say_sums(report, matched)
         if strangers:
@@ -259,17 +261,9 @@ class Fills:
 
     def _judge_stranger(self, report: Report, fill: BrokerFill) -> None:
         """Judge a fill of no order on record: only a signed adjustment can account for it."""
-        seq, phone = self._by_phone.get(fill.exec_id, (-1, {}))
-        trade = phone.get("trade") or {}
-        if trade:
-            said = {"instrument": fill.instrument, "side": fill.side}
-            wrong = [name for name, value in said.items() if trade.get(name) != value]
-            wrong += _other_amounts(fill, trade)
-            if wrong:
-                text = f"{_line(fill)}: the adjustment of record {seq} has another"
-                report.find(TAMPERED, f"{text} {', '.join(wrong)}")
+        if self.phoned.accounts_for(report, fill):
             return
-        text = f"{_line(fill)}: no record of this ledger approved order {fill.cl_ord_id or '-'}"
+        text = f"{line_of(fill)}: no record of this ledger approved order {fill.cl_ord_id or '-'}"
         report.find(TAMPERED, text)
 
     def _judge_left(self, report: Report, stream: str, fills: Iterable[BrokerFill]) -> None:
@@ -285,7 +279,7 @@ class Fills:
             report.say(f"{len(fills)} fills of {order.cl_ord_id} are booked by resolution {seqs}")
             return
         for fill in fills:
-            text, code = f"{_line(fill)} of order {order.cl_ord_id}", TAMPERED
+            text, code = f"{line_of(fill)} of order {order.cl_ord_id}", TAMPERED
             if (order.cl_ord_id, fill.exec_id) in self._undone:
                 text += ": the ledger says that the broker took it back"
             elif moment_of(fill.time) > stamp(self._last_us // 1_000_000):
@@ -356,11 +350,6 @@ def _pairs(fields: object) -> list[tuple[int, str]]:
     return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
 
 
-def _line(fill: BrokerFill) -> str:
-    shown = f"{fill.side} {decimal_of(fill.quantity)} {fill.instrument} at {decimal_of(fill.price)}"
-    return f"the broker's line {fill.line}, fill {fill.exec_id} ({shown})"
-
-
 def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
     """Compare a line of the broker's with the trade on record."""
     order = booked.order
@@ -375,7 +364,7 @@ def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
         pairs["fee"] = (decimal_of(fill.fee), decimal_of(booked.fee))
     for name, (theirs, ours) in pairs.items():
         if theirs != ours:
-            text = f"{_line(fill)} of order {order.cl_ord_id}: {name} {theirs}, on record {ours}"
+            text = f"{line_of(fill)} of order {order.cl_ord_id}: {name} {theirs}, on record {ours}"
             report.find(TAMPERED, text, booked.seq)
 
 
@@ -392,9 +381,3 @@ def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> No
         report.find(TAMPERED, text, seq)
     if [fill["instrument"], fill["side"]] != [order.instrument, order.side]:
         report.find(TAMPERED, "a fill is booked for another instrument or side than its order", seq)
-
-
-def _other_amounts(fill: BrokerFill, trade: Mapping[str, Any]) -> list[str]:
-    """Return which amounts of a signed trade by phone differ; it states them as decimal text."""
-    said = {"quantity": fill.quantity, "price": fill.price}
-    return [name for name, units in said.items() if units_of(str(trade.get(name))) != units]

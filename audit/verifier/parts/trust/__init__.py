@@ -4,6 +4,7 @@
     policy      the C2SP tlog-policy: logs, witnesses, quorum
     keys        trusted log keys, their rotations and revocations
     brokerfile  the broker's own file of fills
+    officers    both officers' public keys
     checkpoint  the judgement of one checkpoint, with those that were kept outside
 
 Not here: the tree that a checkpoint signs (`tree`), the records in it (`records`).

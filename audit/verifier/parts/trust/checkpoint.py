@@ -1,7 +1,7 @@
 """The judgement of one checkpoint: signers, quorum, and checkpoints kept outside."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.verifier.parts.canonical import decimal, unhash
@@ -52,6 +52,7 @@ class Outside:
         rotations: changes of keys, as signed notes.
         disclosures: disclosed personal values.
         fills: the broker's own fill files.
+        officers: raw public keys of both officers by role, or none.
     """
 
     vkeys: Sequence[str] = ()
@@ -61,6 +62,7 @@ class Outside:
     rotations: Sequence[str] = ()
     disclosures: Sequence[bytes] = ()
     fills: BrokerFile | None = None
+    officers: Mapping[str, bytes] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise Bad for unreadable input, which must not look like a finding about the file."""

@@ -7,6 +7,8 @@ Not here: a verb that trades.
     maintain     fsck, backup, restore and migrate
     prove        receipt and prove: single proofs as small files that anyone can check offline
     publish      witness and tiles: cosign checkpoints, and publish the tree as static files
-    govern       register and assess: what may run, and what the year's records show
+    cases        orders that match an indicator of conduct, and what a reviewer makes of them
+    govern       register, assess, fairness and flow: what may run, and what the year's records show
+    ask          ask: a supervisor's questions
     privacy      erase, hold, release-hold, disclose: personal values in the ledger
 """

@@ -13,6 +13,7 @@ KEY_HELP = "trusted verifier key of the log, or a file of such lines; without on
 POLICY_HELP = "witness policy (C2SP tlog-policy) whose quorum must have cosigned"
 KEPT_HELP = "checkpoint that you kept; the log must contain it; may be repeated"
 DECISION_HELP = "decision id, from `countersign decisions`"
+OFFICER_HELP = "an officer's .pub file; give both, to check what two officers signed"
 FILLS_HELP = "the broker's own file of fills, CSV or a FIX log; may be repeated"
 FIRST_HELP = "first day of that file, YYYYMMDD (default: of its first line)"
 LAST_HELP = "last day of that file, YYYYMMDD (default: of its last line)"
@@ -57,6 +58,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one option each
     broker_from: Annotated[str, typer.Option(help=FIRST_HELP)] = "",
     broker_to: Annotated[str, typer.Option(help=LAST_HELP)] = "",
     broker_account: Annotated[list[str] | None, typer.Option(help=ACCOUNT_HELP)] = None,
+    officer: Annotated[list[Path] | None, typer.Option(help=OFFICER_HELP)] = None,
     state: StateOption = None,
 ) -> None:
     """Check every record against a key that you trust, and name the first bad record.
@@ -64,6 +66,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one option each
     The key shows who signed. A witness policy or a checkpoint that you kept also shows that the
     log's owner has not rewritten it since. The broker's own file of fills shows the same against
     the broker: each fill must name its approving record, and no fill may be missing.
+    With both officers' keys it also checks who signed a trade by phone, a split or a dividend.
 
     Example: countersign verify --key ledger.key.pub --checkpoint kept.note
 
@@ -78,7 +81,8 @@ def verify(  # noqa: PLR0913, PLR0917 - one option each
 
     def judge() -> int:
         fills = read_fills(broker_fills or (), broker_from, broker_to, broker_account or ())
-        given = read_outside(key or (), policy, checkpoint or (), rotation or (), fills)
+        notes, changes, both = checkpoint or (), rotation or (), officer or ()
+        given = read_outside(key or (), policy, notes, changes, fills, both)
         if dump_file is None:
             with place_of(state) as place:
                 return verify_ledger(place, given)

@@ -1,4 +1,4 @@
-"""register and assess: what may run, and what the year's records show."""
+"""register, assess, fairness, flow: what may run, and what records of many days show."""
 
 from typing import Annotated
 
@@ -11,6 +11,8 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command("register")(register_digests)
     app.command()(assess)
+    app.command()(fairness)
+    app.command()(flow)
 
 
 def register_digests(
@@ -52,3 +54,51 @@ def assess(
 
     with place_of(state) as place:
         typer.echo(assess_year(place.reader, place.settings.ledger.origin, year), nl=False)
+
+
+def fairness(
+    first: Annotated[str, typer.Option("--from", help="first day, such as 2026-11-01")] = "",
+    last: Annotated[str, typer.Option("--to", help="last day (default: the first)")] = "",
+    check: Annotated[
+        int | None, typer.Option("--check", help="run the tests of this record again; compare")
+    ] = None,
+    state: StateOption = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print the run as JSON")] = False,
+) -> None:
+    """Test whether the model and the gate treat groups alike, and put the run on record.
+
+    It compares regions, sectors, sides, agents and clients over the days, from the records alone.
+    Every test is reported, also one that found nothing or does not apply. The permutation tests
+    are seeded from the log's root, so whoever has the log computes the same: --check does.
+
+    Example: countersign fairness --from 2026-11-01 --to 2026-11-20
+
+    Exit codes: 0; with --check 1 if the recorded run does not follow from the records.
+    """
+    from gateway.launch.commands.oversight.fairness import check_run, run_window
+
+    settings = settings_of(state)
+    if check is not None:
+        raise typer.Exit(check_run(settings, check))
+    raise typer.Exit(run_window(settings, (first, last or first), as_json=as_json))
+
+
+def flow(
+    first: Annotated[str, typer.Option("--from", help="first UTC day, such as 2026-11-20")],
+    last: Annotated[str, typer.Option("--to", help="last day (default: the first)")] = "",
+    state: StateOption = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Print what was refused or held, by rule and reason, and how long each part of the way took.
+
+    Times run from the decision's first record over verdict, announcement and wire to the broker's
+    first report and first fill: cases, p50, p90 and p99. They are of the gateway's wall clock.
+
+    Example: countersign flow --from 2026-11-20 --to 2026-11-23
+    """
+    from gateway.evidence.answers.printing import print_flow
+
+    with place_of(state) as place:
+        raise typer.Exit(print_flow(place.reader, first, last or first, as_json=as_json))

@@ -31,7 +31,7 @@ def receipt(
     Example: countersign receipt DECISION
     """
     from gateway.evidence.decisions import known
-    from gateway.evidence.proof import write_receipt
+    from gateway.evidence.publication.proof import write_receipt
 
     with place_of(state) as place:
         raise typer.Exit(write_receipt(place, known(place, decision), out))
@@ -57,7 +57,7 @@ def prove(
     countersign prove --stream decision/ID: these are all records of the stream; with --first 3
     --last 9, all from place 3 to place 9
     """
-    from gateway.evidence.proof import Question, answer
+    from gateway.evidence.publication.proof import Question, answer
 
     question = Question(seq=seq, from_size=from_size, stream=stream, first=first, last=last)
     with place_of(state) as place:
@@ -75,7 +75,7 @@ def verify_receipt(
 
     Example: countersign verify-receipt answer.json
     """
-    from gateway.evidence.receipts import check_file
+    from gateway.evidence.publication.receipts import check_file
 
     with place_of(state) as place:
         code, text = check_file(place.reader, place.reader.head().origin, file)

@@ -1,4 +1,4 @@
-"""policy new, show, sign, activate and diff."""
+"""policy new, show, sign, activate and diff; rules."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     for verb in (new, show, sign, activate, diff):
         group.command()(verb)
     app.add_typer(group)
+    app.command()(rules)
 
 
 def new(
@@ -91,19 +92,21 @@ def sign(
 
 def activate(
     file: Annotated[Path, typer.Argument(help="the bundle that both officers signed")],
+    reason: Annotated[str, typer.Option(help="why; recorded")] = "policy activate",
     state: StateOption = None,
 ) -> None:
-    """Check both signatures and put a bundle into the gateway's key folder; the next start uses it.
+    """Put a bundle that both officers signed in force: at once, or at the next start.
 
-    Refused if it neither follows the policy that is there nor has the same parent.
+    A running gateway ends the decisions under way, then records the new policy; what waits for a
+    person must be asked for again. Without a running gateway the next start uses it. Refused if it
+    neither follows the policy that is there nor has the same parent; the old one then stays.
 
-    Example: countersign policy activate policy.bundle.json
+    Example: countersign policy activate policy.bundle.json --reason "review of March"
     """
     from gateway.clock import wall_us
-    from gateway.installation.policies.policy_files import activate_policy
-    from gateway.installation.state import StateFolder
+    from gateway.launch.commands.policies import activate_now
 
-    raise typer.Exit(activate_policy(file, StateFolder.of(settings_of(state)), wall_us()))
+    raise typer.Exit(activate_now(file, settings_of(state), reason, wall_us()))
 
 
 def diff(
@@ -117,3 +120,20 @@ def diff(
     from gateway.installation.policies.policy_files import diff_policies
 
     raise typer.Exit(diff_policies(before, after))
+
+
+def rules(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[RULE]..", help="ids, such as R17 (default: all)")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for scripts")] = False,
+) -> None:
+    """Show what each rule measures: version, checks with unit and scope, definition, source.
+
+    A policy says which of them are armed, and their numbers: `countersign policy show`.
+
+    Example: countersign rules R17 R37
+    """
+    from gateway.installation.policies.rule_list import show_rules
+
+    show_rules(names or [], as_json=as_json)

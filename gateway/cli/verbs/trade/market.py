@@ -8,7 +8,7 @@ import typer
 from gateway.cli.place import StateOption, settings_of
 
 FileArgument = Annotated[
-    Path, typer.Argument(help="a .csv or .ndjson file", exists=True, dir_okay=False)
+    Path, typer.Argument(help="a .csv, .ndjson or .parquet file", exists=True, dir_okay=False)
 ]
 SourceOption = Annotated[str, typer.Option(help="who numbers the items")]
 CheckOption = Annotated[bool, typer.Option("--check", help="look only: take nothing")]

@@ -7,4 +7,8 @@ Not here: what agents and feeds ask.
     differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
     backfill     POST /v1/market/backfill
     adjustments  GET and POST /v1/adjustments
+    fairness     GET and POST /v1/fairness
+    cases        GET /v1/cases, POST /v1/cases/{case_id}/notes and /state
+    flow         refusals and times of a range of days
+    policies     GET /v1/policy, POST /v1/policy/follow
 """

@@ -15,6 +15,16 @@ async function refresh() {
   document.querySelector("main").replaceWith(document.adoptNode(next.querySelector("main")));
 }
 
+function count() {
+  for (const place of document.querySelectorAll("[data-until-us]")) {
+    const left = Math.max(0, Math.floor(place.dataset.untilUs / 1e6 - Date.now() / 1000));
+    const rest = [Math.floor(left / 60) % 60, left % 60].map((n) => String(n).padStart(2, "0"));
+    const hours = Math.floor(left / 3600);
+    place.textContent = (hours ? [hours, ...rest] : [Number(rest[0]), rest[1]]).join(":");
+  }
+}
+setInterval(count, EVERY_MS);
+
 const changes = new EventSource("/live");
 changes.addEventListener("changed", () => {
   due ??= setTimeout(() => refresh().catch(() => mark?.classList.add("lost")), EVERY_MS);

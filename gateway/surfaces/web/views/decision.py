@@ -19,7 +19,14 @@ from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
-from gateway.surfaces.web.views.tables import PromptPart, RuleRow, prompt_parts, rule_rows
+from gateway.surfaces.web.views.tables import (
+    PromptPart,
+    RuleRow,
+    WordsView,
+    prompt_parts,
+    rule_rows,
+    words_view,
+)
 from gateway.surfaces.web.views.tokens import TokensView, tokens_view
 from inference.errors import InferenceError
 from inference.forecast.forecast import Forecast, forecast_from_document
@@ -104,6 +111,21 @@ class DecisionView:
     intent_digest: str
     chain: tuple[RecordRow, ...]
 
+    @property
+    def words(self) -> WordsView | None:
+        """What words did to the forecast and its order."""
+        return words_view(self.proposed.child("words"))
+
+    @property
+    def currency(self) -> str:
+        """Return the currency of the run's account, in which its prices and money are."""
+        return self.run.text("currency", "USD")
+
+    @property
+    def tick(self) -> int:
+        """Return one price step of the decision's instrument, in cents."""
+        return tick_of(self.run, self.start.text("instrument"))
+
 
 def decision_view(
     decision_id: str,
@@ -112,10 +134,7 @@ def decision_view(
     table: QTable | None,
     path_page: int,
 ) -> DecisionView:
-    """Return the walk of one decision from its stream's records.
-
-    The steps are those that the approver saw; `renewed` holds the later ones.
-    """
+    """Return the walk of one decision as the approver saw it; `renewed` holds what came later."""
     shown, later = split(records)
     by_kind = {record.kind: Body(record.body) for record in shown}
 
@@ -124,9 +143,18 @@ def decision_view(
 
     taken = last(Kind.SNAPSHOT_TAKEN)
     snapshot = _snapshot(reader, taken.text("snapshot_blob"))
+    run = _run(reader, taken.text("run_id") or last(Kind.INTENT_RECEIVED).text("run_id"))
+    currency = run.text("currency", "USD")
+    tick = tick_of(run, taken.text("instrument") or last(Kind.INTENT_RECEIVED).text("instrument"))
     happened = _marks(reader, records[0].seq, taken) if snapshot else ()
     target, placebo = _forecasts(
-        last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE), snapshot, happened, "target", "placebo"
+        last(Kind.FORECAST_MADE),
+        last(Kind.PLACEBO_MADE),
+        snapshot,
+        happened,
+        tick,
+        "target",
+        "placebo",
     )
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
@@ -135,11 +163,11 @@ def decision_view(
     asked = last(Kind.APPROVAL_REQUESTED)
     return DecisionView(
         decision_id=decision_id,
-        run=_run(reader, taken.text("run_id") or last(Kind.INTENT_RECEIVED).text("run_id")),
+        run=run,
         start=Body({**last(Kind.INTENT_RECEIVED).fields, **taken.fields}),
         request=last(Kind.INTENT_RECEIVED).child("request"),
         snapshot=snapshot,
-        history=_history(snapshot) if snapshot else None,
+        history=_history(snapshot, currency, tick) if snapshot else None,
         prompt=last(Kind.FORECAST_REQUESTED),
         parts=prompt_parts(last(Kind.FORECAST_REQUESTED).wholes("prompt_ids")),
         rounds=last(Kind.ROUNDS_CAPTURED),
@@ -151,7 +179,7 @@ def decision_view(
         quote=last(Kind.QUOTE_TAKEN),
         proposed=last(Kind.INTENT_PROPOSED),
         verdict=last(Kind.VERDICT_GIVEN),
-        rules=rule_rows(last(Kind.VERDICT_GIVEN).child("verdict")),
+        rules=rule_rows(last(Kind.VERDICT_GIVEN).child("verdict"), currency, tick),
         placebo_judged=last(Kind.PLACEBO_JUDGED),
         asked=asked,
         answer=last(Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED),
@@ -162,17 +190,20 @@ def decision_view(
         outcome=sealed or last_verdict(records).text("result") or "open",
         held_by=held_by(last(Kind.VERDICT_GIVEN)),
         policy=_policy(reader, records),
-        renewed=_renewed(shown, later, snapshot, happened),
+        renewed=_renewed(shown, later, snapshot, happened, (currency, tick)),
         waits=bool(asked) and not answer_kind and not sealed,
         intent_digest=asked.text("intent_digest")
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
-        chain=tuple(
-            RecordRow(
-                record=record,
-                after_us=record.recorded_at_us - records[i - 1].recorded_at_us if i else None,
-            )
-            for i, record in enumerate(records)
-        ),
+        chain=_chain(records),
+    )
+
+
+def _chain(records: Sequence[Record]) -> tuple[RecordRow, ...]:
+    """Return each record with the time since the one before it."""
+    before = [None, *(one.recorded_at_us for one in records)]
+    return tuple(
+        RecordRow(record=one, after_us=None if last is None else one.recorded_at_us - last)
+        for one, last in zip(records, before, strict=False)
     )
 
 
@@ -210,20 +241,27 @@ def _renewed(
     later: Sequence[Record],
     snapshot: Snapshot | None,
     happened: tuple[int, ...],
+    unit: tuple[str, int],
 ) -> RenewedView | None:
     given = next((r.body for r in shown if r.kind is Kind.APPROVAL_GIVEN), None)
     if given is None or not later:
         return None
-    steps = steps_of(later)
+    steps = steps_of(later, *unit)
     target, placebo = _forecasts(
-        steps.made, steps.placebo, snapshot, happened, "renewed-target", "renewed-placebo"
+        steps.made, steps.placebo, snapshot, happened, unit[1], "renewed-target", "renewed-placebo"
     )
     return RenewedView(
-        compared=compared(steps_of(shown), steps, Body(given).child("band")),
+        compared=compared(steps_of(shown, *unit), steps, Body(given).child("band")),
         steps=steps,
         target=target,
         placebo=placebo,
     )
+
+
+def tick_of(run: Body, instrument: str) -> int:
+    """Return one price step of an instrument, in cents, as the run's table had it."""
+    listed = {one.text("symbol"): one.whole("tick_minor") for one in run.children("instruments")}
+    return listed.get(instrument) or 1
 
 
 def _run(reader: LedgerReader, run_id: str) -> Body:
@@ -271,16 +309,16 @@ def _marks(reader: LedgerReader, seq: int, taken: Body) -> tuple[int, ...]:
     return tuple(ticks for _, ticks in sorted(found.items()))
 
 
-def _history(snapshot: Snapshot) -> Markup:
+def _history(snapshot: Snapshot, currency: str, tick: int) -> Markup:
     bars = snapshot.bars[-HISTORY_SHOWN:]
     first, last = formats.day(bars[0].close_time_us), formats.day(bars[-1].close_time_us)
     caption = Caption(
         key="history",
         title=f"Closes of {snapshot.instrument}",
         desc=f"{len(bars)} closes from {first} to {last}, the last at"
-        f" {formats.price(bars[-1].close_ticks)} USD",
+        f" {formats.price(bars[-1].close_ticks, tick)} {currency}",
     )
-    line = Line(name="close", values=tuple(bar.close_ticks / 100 for bar in bars))
+    line = Line(name="close", values=tuple(bar.close_ticks * tick / 100 for bar in bars))
     return line_plot((line,), caption, labels=(first, last), zero=False)
 
 
@@ -289,12 +327,13 @@ def _forecasts(
     placebo: Body,
     snapshot: Snapshot | None,
     happened: tuple[int, ...],
+    tick: int,
     *keys: str,
 ) -> tuple[ForecastView | None, ForecastView | None]:
     read = [_forecast(made.fields.get("forecast")), _forecast(placebo.fields.get("forecast"))]
     if snapshot is None:
         return None, None
-    fans = [_fan(f, snapshot, happened) if f else None for f in read]
+    fans = [_fan(f, snapshot, happened, tick) if f else None for f in read]
     limits = fan_range(*(fan for fan in fans if fan))
     views: list[ForecastView | None] = []
     for forecast, fan, key in zip(read, fans, keys, strict=True):
@@ -322,16 +361,16 @@ def _forecast(document: JSON) -> Forecast | None:
         return None
 
 
-def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...]) -> Fan:
+def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...], tick: int) -> Fan:
     bars = snapshot.bars[-PAST_SHOWN:]
-    last = bars[-1].close_ticks / 100
+    last = bars[-1].close_ticks * tick / 100
     return Fan(
-        past=tuple(bar.close_ticks / 100 for bar in bars),
+        past=tuple(bar.close_ticks * tick / 100 for bar in bars),
         bands=tuple(
             (level, tuple(last * exp(value / 1e8) for value in row))
             for level, row in zip(forecast.levels_bp, forecast.quantiles_1e8, strict=True)
         ),
-        actual=tuple(ticks / 100 for ticks in happened[: forecast.horizon]),
+        actual=tuple(ticks * tick / 100 for ticks in happened[: forecast.horizon]),
         labels=(
             formats.day(bars[0].close_time_us),
             f"as of {formats.day(forecast.as_of_us)}",

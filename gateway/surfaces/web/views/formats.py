@@ -27,9 +27,9 @@ def day(time_us: int | None) -> str:
     return DASH if time_us is None else f"{_EPOCH + timedelta(microseconds=time_us):%Y-%m-%d}"
 
 
-def price(ticks: int | None) -> str:
-    """Return a price in ticks of one cent as decimal text."""
-    return DASH if ticks is None else f"{Decimal(ticks) / 100:,.2f}"
+def price(ticks: int | None, tick_minor: int = 1) -> str:
+    """Return a price in ticks of so many cents as decimal text."""
+    return DASH if ticks is None else f"{Decimal(ticks * tick_minor) / 100:,.2f}"
 
 
 def money(minor: int | None) -> str:
@@ -47,6 +47,11 @@ def bp(value: int | None) -> str:
     return DASH if value is None else f"{Decimal(value) / 100:.2f} %".replace("-", "−")
 
 
+def signed_bp(value: int | None) -> str:
+    """Return a difference in basis points as a signed percentage."""
+    return DASH if value is None else f"{Decimal(value) / 100:+.2f} %".replace("-", "−")
+
+
 def log_return(value_1e8: int | None) -> str:
     """Return a log return in 1e-8 as a signed percentage."""
     return (
@@ -56,7 +61,9 @@ def log_return(value_1e8: int | None) -> str:
 
 def volatility(value_1e8: int | None) -> str:
     """Return a standard deviation of log returns in 1e-8 as a percentage."""
-    return DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:.3f} %"
+    return (
+        DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:.3f} %".replace("-", "−")
+    )
 
 
 def ago(age_ms: int | None) -> str:
@@ -68,6 +75,15 @@ def ago(age_ms: int | None) -> str:
     if age_ms < _MINUTES_MS:
         return f"{age_ms // 1000} s ago"
     return f"{age_ms // 60_000:,} min ago"
+
+
+def countdown(seconds: int | None) -> str:
+    """Return the seconds that are left as `4:10` or `1:02:03`."""
+    if seconds is None:
+        return DASH
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def whole(value: int | None) -> str:
@@ -120,6 +136,7 @@ FILTERS = {
         log_return,
         volatility,
         ago,
+        countdown,
         whole,
         short,
         fix_text,

@@ -5,6 +5,7 @@ Not here: HTML (templates), one decision's detail (`decision`), the book's fold 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from fastapi.responses import Response
@@ -15,12 +16,15 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from audit.tlog.merkle import verify_inclusion
 from audit.tlog.policy import QuorumPolicy
-from gateway.evidence.decisions import LAST_KINDS, last_word
+from gateway.desk.persons.oversight.case_files import kinds_for
+from gateway.evidence.decisions import FIRST_KINDS, LAST_KINDS, last_word
 from gateway.evidence.statement import DayStatement, account_runs, last_day, read_statement
+from gateway.installation.keys.roles import Role
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
 from gateway.surfaces.web.views.evidence import download
+from gateway.surfaces.web.views.fairness import FairnessView, fairness_view
 from gateway.surfaces.web.views.positions import (
     POSITION_KINDS,
     PositionsView,
@@ -36,8 +40,6 @@ PAGE_ROWS: Final = 25
 RECORD_ROWS: Final = 50
 PREFIX: Final = "decision/"
 BITE: Final = 100
-START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
-"""The kinds that a decision can begin with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +104,7 @@ class LedgerView:
 
     Attributes:
         checkpoint_size: records under the last signed checkpoint, 0 without one.
-        root: that checkpoint's root in hex.
-        note: the checkpoint as signed.
+        root, note: that checkpoint's root in hex, and the checkpoint as signed.
         cosigned_size: records under the last checkpoint that a witness cosigned, 0 without one.
     """
 
@@ -259,6 +260,10 @@ class Views:
             return names, None
         return names, read_statement(self._reader, name, chosen)
 
+    def fairness(self, seq: int | None) -> FairnessView:
+        """Return the runs of the tests of fairness, and one of them."""
+        return fairness_view(self._reader, seq)
+
     def disavowed_by(self, seq: int) -> int | None:
         """Return the number of the record that disavows this one, or None."""
         return self._reader.disavowals().get(seq)
@@ -267,11 +272,12 @@ class Views:
         """Return one record, which may be disavowed."""
         return self._stored.record(seq)
 
-    def ledger(self, before: int | None) -> LedgerView:
-        """Return the log's state with a page of records, newest first."""
+    def ledger(self, before: int | None, role: Role) -> LedgerView:
+        """Return the log's state with a page of records, newest first, as this role sees it."""
         head = self._reader.head()
         last = next(iter(self._reader.checkpoints(limit=1)), None)
-        counts = self._reader.kind_counts()
+        counts, kinds = self._reader.kind_counts(), kinds_for(role)
+        newest = partial(self._reader.records, newest_first=True)
         cosigned_size, who = cosigners(self._reader)
         return LedgerView(
             origin=head.origin,
@@ -282,10 +288,8 @@ class Views:
             note=last.note.decode() if last else "",
             cosigned_size=cosigned_size,
             cosigners=who,
-            kinds=tuple((str(kind), counts[kind]) for kind in Kind if counts.get(kind)),
-            latest=tuple(
-                self._reader.records(before_seq=before, newest_first=True, limit=RECORD_ROWS)
-            ),
+            kinds=tuple((str(kind), counts[kind]) for kind in kinds if counts.get(kind)),
+            latest=tuple(newest(kinds=kinds, before_seq=before, limit=RECORD_ROWS)),
         )
 
     def download(self, seq: int, form: str) -> Response | None:
@@ -323,7 +327,7 @@ class Views:
         while True:
             bite = tuple(
                 self._reader.records(
-                    kinds=START_KINDS, before_seq=before, newest_first=True, limit=BITE
+                    kinds=FIRST_KINDS, before_seq=before, newest_first=True, limit=BITE
                 )
             )
             if outcome and bite:

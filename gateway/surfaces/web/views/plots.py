@@ -1,4 +1,4 @@
-"""Values to SVG text, on the server: fan chart and line plot; no script, no style attribute.
+"""Values to SVG text, on the server: fan chart, line plot, bars; no script, no style attribute.
 
 Every plot has a title and a description for readers who do not see it. Colours come from classes in
 `static/site.css`, and no meaning rests on colour alone. All text is escaped here.
@@ -139,10 +139,10 @@ def line_plot(
     return _svg("".join(parts), caption)
 
 
-def _svg(body: str, caption: Caption) -> Markup:
+def _svg(body: str, caption: Caption, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Markup:
     key = escape(caption.key)
     return Markup(  # noqa: S704 - body is built above from numbers and escaped text
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
+        f'<svg class="plot" viewBox="0 0 {size[0]} {size[1]}" role="img"'
         f' aria-labelledby="{key}-title {key}-desc">'
         f'<title id="{key}-title">{escape(caption.title)}</title>'
         f'<desc id="{key}-desc">{escape(caption.desc)}</desc>{body}</svg>'
@@ -215,3 +215,32 @@ def _stairs(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _points(spots: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{a:g},{b:g}" for a, b in spots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotBar:
+    """One bar with its name above it; a flagged one also says so in words."""
+
+    name: str
+    value: int
+    said: str
+    flagged: bool
+
+
+def bar_chart(bars: Sequence[PlotBar], caption: Caption, limit: int) -> Markup:
+    """Draw horizontal bars from zero and a line at `limit`; narrow, for small screens too."""
+    row, wide = 44, 340
+    height = row * len(bars) + 22
+    x = AxisScale(low=0, high=max(limit, *(bar.value for bar in bars)) or 1, start=8, stop=wide - 8)
+    parts = []
+    for number, bar in enumerate(bars):
+        top, name = row * number + 6, f"bar-flagged{'' if bar.flagged else '-not'}"
+        said = f"{bar.name}: {bar.said}{', flagged' if bar.flagged else ''}"
+        parts.append(_text(8, top + 14, said, "start"))
+        parts.append(
+            f'<rect class="{name}" x="8" y="{top + 20:g}" width="{x(bar.value) - 8:g}"'
+            ' height="12" rx="2"/>'
+        )
+    parts.append(_rule("asof", (x(limit), 4), (x(limit), height - 18)))
+    parts.append(_text(wide - 8, height - 4, "dashed line: the limit", "end"))
+    return _svg("".join(parts), caption, (wide, height))

@@ -7,7 +7,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
-from gateway.surfaces.web.views.tables import RuleRow, rule_rows
+from gateway.surfaces.web.views.tables import RuleRow, WordsView, rule_rows, words_view
 
 ATTEMPTED = frozenset(
     {
@@ -16,6 +16,7 @@ ATTEMPTED = frozenset(
         Kind.FORECAST_MADE,
         Kind.FORECAST_FAILED,
         Kind.PLACEBO_MADE,
+        Kind.NEWS_TWIN_MADE,
         Kind.INTENT_PROPOSED,
         Kind.VERDICT_GIVEN,
     }
@@ -43,11 +44,18 @@ class RenewalSteps:
     failed: Body
     proposed: Body
     verdict: Body
+    currency: str
+    tick: int
+
+    @property
+    def words(self) -> WordsView | None:
+        """What words did to it."""
+        return words_view(self.proposed.child("words"))
 
     @property
     def rules(self) -> tuple[RuleRow, ...]:
         """Every check of the verdict."""
-        return rule_rows(self.verdict.child("verdict"))
+        return rule_rows(self.verdict.child("verdict"), self.currency, self.tick)
 
 
 def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
@@ -59,7 +67,7 @@ def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, 
     return tuple(r for r in records if r not in renewed), renewed
 
 
-def steps_of(records: Sequence[Record]) -> RenewalSteps:
+def steps_of(records: Sequence[Record], currency: str, tick: int) -> RenewalSteps:
     """Return one attempt's steps."""
     by_kind = {record.kind: Body(record.body) for record in records}
 
@@ -73,6 +81,8 @@ def steps_of(records: Sequence[Record]) -> RenewalSteps:
         failed=of(Kind.FORECAST_FAILED),
         proposed=of(Kind.INTENT_PROPOSED),
         verdict=of(Kind.VERDICT_GIVEN),
+        currency=currency,
+        tick=tick,
     )
 
 
@@ -91,14 +101,17 @@ def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Co
             f"at most {formats.whole(band.whole('qty_max_lots'))}",
         ),
         (
-            "Limit, USD",
-            lambda s: formats.price(_number(s, "limit_ticks")),
-            _between(formats.price(band.whole("price_low_ticks")), band, "price_high_ticks"),
+            f"Limit, {shown.currency}",
+            lambda s: formats.price(_number(s, "limit_ticks"), s.tick),
+            " to ".join(
+                formats.price(band.whole(f"price_{end}_ticks"), shown.tick)
+                for end in ("low", "high")
+            ),
         ),
         (
             "Target exposure",
             lambda s: formats.bp(_number(s, "target_exposure_bp")),
-            _between(formats.bp(band.whole("exposure_low_bp")), band, "exposure_high_bp"),
+            " to ".join(formats.bp(band.whole(f"exposure_{end}_bp")) for end in ("low", "high")),
         ),
         (
             "Volatility of the horizon",
@@ -130,9 +143,3 @@ def _number(steps: RenewalSteps, name: str) -> int | None:
 
 def _forecast(steps: RenewalSteps, name: str) -> int | None:
     return steps.made.child("forecast").whole(name)
-
-
-def _between(low: str, band: Body, high: str) -> str:
-    value = band.whole(high)
-    top = formats.price(value) if high.startswith("price") else formats.bp(value)
-    return f"{low} to {top}"

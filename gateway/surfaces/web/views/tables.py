@@ -1,6 +1,6 @@
-"""Two tables of the decision page: prompt tokens by meaning, and a verdict's checks as text."""
+"""Tables of the decision page: prompt tokens by meaning, a verdict's checks, what words did."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.surfaces.web.views import formats
@@ -33,6 +33,82 @@ class RuleRow:
     note: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsRow:
+    """One number of a forecast or its order, with the narrative heard and blanked."""
+
+    what: str
+    heard: str
+    blanked: str
+    difference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsView:
+    """What words did: one sentence, and the table if there is a news twin."""
+
+    sentence: str
+    rows: tuple[WordsRow, ...] = ()
+
+
+def words_view(words: Body) -> WordsView | None:
+    """Return what words did to a decision, or None if no record says it."""
+    match words.text("result"):
+        case "no_news":
+            return WordsView(sentence="No news: no words reached this forecast.")
+        case "missing":
+            why = formats.words(words.text("reason"))
+            return WordsView(
+                sentence=f"The news twin is missing ({why}), so nobody can say what words did. The"
+                " decision went on without it."
+            )
+        case "measured":
+            return WordsView(sentence=_said(words), rows=tuple(_words_rows(words)))
+        case _:
+            return None
+
+
+def _said(words: Body) -> str:
+    heard, blanked = (words.child(name).whole("lots") or 0 for name in ("heard", "blanked"))
+    if heard == blanked:
+        return f"Words did not change the order: {_order(heard)} with and without them."
+    return f"Words changed the order: {_order(heard)} with them, {_order(blanked)} without."
+
+
+def _order(lots: int) -> str:
+    if lots == 0:
+        return "none"
+    return f"{'buy' if lots > 0 else 'sell'} {formats.whole(abs(lots))} lots"
+
+
+def _words_rows(words: Body) -> Iterator[WordsRow]:
+    heard, blanked, less = (words.child(name) for name in ("heard", "blanked", "difference"))
+    error = less.whole("mean_error_1e8")
+    for name, what, shown, differs in (
+        ("expected_1e8", "Expected log return", formats.log_return, formats.log_return),
+        ("p_up_bp", "P(next bar rises)", formats.bp, formats.signed_bp),
+        ("step_vol_1e8", "Volatility of one bar", formats.volatility, formats.log_return),
+        ("horizon_vol_1e8", "Volatility of the horizon", formats.volatility, formats.log_return),
+        (
+            "shortfall_1e8",
+            "Worst 2.5 % of paths, mean loss",
+            formats.volatility,
+            formats.log_return,
+        ),
+        ("target_exposure_bp", "Target exposure", formats.bp, formats.signed_bp),
+        ("lots", "Order, lots", formats.whole, formats.whole),
+    ):
+        difference = differs(less.whole(name))
+        if name == "expected_1e8" and error is not None:
+            difference += f" (standard error {formats.volatility(error)})"
+        yield WordsRow(
+            what=what,
+            heard=shown(heard.whole(name)),
+            blanked=shown(blanked.whole(name)),
+            difference=difference,
+        )
+
+
 def prompt_parts(ids: Sequence[int]) -> tuple[PromptPart, ...]:
     """Group prompt ids by meaning, in order of appearance."""
     parts: list[PromptPart] = []
@@ -45,16 +121,16 @@ def prompt_parts(ids: Sequence[int]) -> tuple[PromptPart, ...]:
     return tuple(parts)
 
 
-def rule_rows(verdict: Body) -> tuple[RuleRow, ...]:
-    """Return every check of a verdict in its fixed order."""
+def rule_rows(verdict: Body, currency: str, tick: int = 1) -> tuple[RuleRow, ...]:
+    """Return every check of a verdict in its fixed order; `tick` is one price step, in cents."""
     return tuple(
         RuleRow(
             rule=result.text("rule_id"),
             check=result.text("check"),
             scope=result.text("scope"),
-            observed=measured(result.whole("observed"), result.text("unit")),
-            limit=_limit(result),
-            margin=_margin(result),
+            observed=measured(result.whole("observed"), result.text("unit"), currency, tick),
+            limit=_limit(result, currency, tick),
+            margin=_margin(result, currency, tick),
             outcome=result.text("outcome"),
             action=result.text("action"),
             reason=result.text("reason"),
@@ -64,29 +140,29 @@ def rule_rows(verdict: Body) -> tuple[RuleRow, ...]:
     )
 
 
-def _limit(result: Body) -> str:
+def _limit(result: Body, currency: str, tick: int) -> str:
     value, unit = result.whole("limit"), result.text("unit")
     if value is None or unit == "flag":
         return formats.DASH
     side = "at least" if result.text("bound") == "MIN" else "at most"
-    return f"{side} {measured(value, unit)}"
+    return f"{side} {measured(value, unit, currency, tick)}"
 
 
-def _margin(result: Body) -> str:
-    unit = result.text("unit")
-    return formats.DASH if unit == "flag" else measured(result.whole("margin"), unit)
+def _margin(result: Body, currency: str, tick: int) -> str:
+    value, unit = result.whole("margin"), result.text("unit")
+    return formats.DASH if unit == "flag" else measured(value, unit, currency, tick)
 
 
-def measured(value: int | None, unit: str) -> str:
+def measured(value: int | None, unit: str, currency: str, tick: int = 1) -> str:
     """Return a rule's number with its unit in words."""
     if value is None:
         return formats.DASH
     shown = {
-        "minor": lambda: f"{formats.money(value)} USD",
+        "minor": lambda: f"{formats.money(value)} {currency}",
         "bp": lambda: formats.bp(value),
         "pct": lambda: f"{formats.whole(value)} %",
         "us": lambda: formats.duration(value),
-        "ticks": lambda: f"{formats.price(value)} USD".replace("-", "−"),
+        "ticks": lambda: f"{formats.price(value, tick)} {currency}".replace("-", "−"),
         "log_return_1e8": lambda: formats.log_return(value),
         "flag": lambda: {0: "no fault", 1: "fault"}.get(value, str(value)),
         "count": lambda: formats.whole(value),

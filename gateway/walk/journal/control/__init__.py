@@ -1,6 +1,6 @@
 """Records about control: stops, differences, access, and what a disavowed row holds.
 
-Not here: an order's own records.
+Not here: what moves an order.
 
     difference  differences between book and broker, and their resolution
     adjustment  adjustments of a book by two officers
@@ -8,8 +8,10 @@ Not here: an order's own records.
     modes       the mode in which a gateway serves
     stops       stops apart from the kill, and cancelling every order
     access      reads, and refused callers
-    alarm       alarms that reached nobody
     receipt     the key that signs receipts
     scope       scopes of agents' keys
+    oversight/  alarms that reached nobody, cases about conduct
+    fairness    a run of the tests of fairness
+    allocation  the split of a done order across client accounts
     own_keys    idempotency keys that a disavowed row holds
 """

@@ -5,6 +5,7 @@ Not here: when a record is appended (`reads`, `refusals`).
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import GATEWAY
 
 
@@ -25,6 +26,11 @@ def read_recorded(reader: str, role: str, what: str, *, from_us: int, window_s: 
     )
 
 
+class ReadRecorded(Contents, frozen=True, kw_only=True):
+    reader: str
+    object: str
+
+
 def access_refused(
     who: str, reason: str, count: int, *, from_us: int, window_s: int, idem_key: str
 ) -> Draft:
@@ -42,3 +48,9 @@ def access_refused(
         actor=GATEWAY,
         idem_key=idem_key,
     )
+
+
+class AccessRefused(Contents, frozen=True, kw_only=True):
+    who: str
+    reason: str
+    count: int

@@ -1,6 +1,6 @@
 """Records of the mode in which a gateway serves, and of what is registered to run.
 
-Not here: which mode may begin (`gateway.desk.persons.modes`).
+Not here: which mode may begin (`gateway.desk.persons.governing.modes`).
 """
 
 from collections.abc import Mapping
@@ -41,6 +41,7 @@ def mode_entered(
     before: str,
     sender: str,
     target: str,
+    limits: str = "",
     log: str = "",
     signatures: Mapping[str, str],
 ) -> Draft:
@@ -51,6 +52,8 @@ def mode_entered(
         "sender": sender,
         "target": target,
     }
+    if limits:
+        payload["limits"] = limits
     if signatures:
         payload |= {"log_id": log, "signatures": dict(signatures)}
     return Draft(
@@ -68,6 +71,7 @@ class ModeEntered(Contents, frozen=True, kw_only=True):
     before: str
     sender: str
     target: str
+    limits: str = ""
 
 
 def digests_registered(

@@ -23,7 +23,7 @@ from gateway.cli.main import app, exit_code_of
 from gateway.evidence.backup import back_up
 from gateway.evidence.bundle import UNWITNESSED, export_decision
 from gateway.evidence.decisions import newest_decision
-from gateway.evidence.proof import Question, answer, write_receipt
+from gateway.evidence.publication.proof import Question, answer, write_receipt
 from gateway.evidence.verification import dump_ledger
 from gateway.installation import settings as settings_module
 from gateway.installation.keys.row_keys import make_secret, permit_restored

@@ -80,7 +80,7 @@ def test_quotes_of_the_broker_stand_like_posted_ones(tmp_path: Path) -> None:
         tick = market.fed.market.tick(SYMBOL)
         assert (tick.quote.bid_ticks, tick.quote.ask_ticks) == (26955, 26965)
         assert market.line.state == "ready"
-        assert {said for said, _ in market.recorded()} == {"ok", "refused"}
+        assert until(lambda: {said for said, _ in market.recorded()} == {"ok", "refused"}, 60.0)
 
 
 def test_a_symbol_that_the_broker_refuses_is_refused_with_its_reason(tmp_path: Path) -> None:

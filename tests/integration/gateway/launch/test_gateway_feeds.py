@@ -10,7 +10,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway import clock
-from gateway.evidence.receipts import GOOD, check_file
+from gateway.evidence.publication.receipts import GOOD, check_file
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.plan import Plan

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from audit.records.kinds import Kind
 from audit.store.tables import migrate
@@ -56,16 +59,18 @@ def test_a_gateway_follows_a_folder_and_goes_on_after_a_restart(tmp_path: Path) 
     file.write_text(HEAD + "".join(lines[:40]) + lines[40][:9])
     with running(following(tmp_path / "state", folder), lambda _: None) as app:
         wait_for(lambda: held(app) == 40, 20.0, part="the first lines")
+        wait_for(lambda: told(app) == ["ok"], 20.0, part="the state of the file")
     with file.open("a") as there:
         there.write(lines[40][9:] + "".join(lines[41:]))
     with running(following(tmp_path / "state", folder), lambda _: None) as app:
         wait_for(lambda: held(app) == 60, 20.0, part="the other lines")
         (state,) = app.desk.own.market.files  # type: ignore[attr-defined]  # a fed market
         wait_for(lambda: state.condition == "ok", 20.0, part="the state of the file")
+        wait_for(lambda: state.items > 0, 40.0, part="the count of what was read")
         assert (state.items, state.line) == (20, 61), "what was read before is not read again"
         file.write_text(HEAD + lines[3])
         wait_for(lambda: "refused" in told(app), 20.0, part="the first line is another one")
-        assert told(app) == ["ok", "truncated", "refused"]
+        assert told(app) == ["ok", "ok", "truncated", "refused"], "each start says it once"
         assert held(app) == 60
 
 
@@ -143,3 +148,44 @@ def test_a_marked_gap_is_filled_by_the_command_and_a_contradiction_is_named(
         assert record["detail"] == (f"10 from whole.csv (sha256 {digest}), by operator: 251-260")
         assert fill_from(settings, whole, "vendor", "bars", check=False) == 0
         assert "0 bars filled, 300 stood already" in capsys.readouterr().out
+
+
+def as_parquet(file: Path, lines: list[str], first: int) -> Path:
+    """Write lines of CSV as Parquet, with a number behind the instrument."""
+    cells = [line.strip().split(",") for line in lines]
+    columns: dict[str, list[Any]]
+    columns = {name: [row[at] for row in cells] for at, name in enumerate(HEAD.strip().split(","))}
+    columns["time"] = [int(one) for one in columns["time"]]
+    columns["sequence"] = list(range(first, first + len(lines)))
+    parquet.write_table(pa.table(columns), file)
+    return file
+
+
+def test_parquet_is_followed_and_fills_a_gap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inbox, state, lines = tmp_path / "inbox", tmp_path / "state", rows(300)
+    inbox.mkdir()
+    as_parquet(inbox / "1.parquet", lines[:250], 1)
+    as_parquet(inbox / "2.parquet", lines[260:], 261)
+    whole = as_parquet(tmp_path / "whole.parquet", lines, 1)
+    with running(following(state, inbox), lambda _: None) as app:
+        wait_for(lambda: held(app) == 40, 20.0, part="the bars behind the gap")
+        settings = app.plan.settings
+        half = tmp_path / "half.parquet"
+        half.write_bytes(whole.read_bytes()[:-1])
+        with pytest.raises(RequestError, match=r"half.parquet, the file: not a whole Parquet"):
+            fill_from(settings, half, "vendor", "bars", check=False)
+        cells = lines[199].strip().split(",")
+        wrong = [*lines[:199], ",".join([*cells[:5], cells[3]]) + "\n", *lines[200:]]
+        wrong_file = as_parquet(tmp_path / "wrong.parquet", wrong, 1)
+        with pytest.raises(RequestError, match=r"parquet row 200: SPXN sequence 200 of vendor"):
+            fill_from(settings, wrong_file, "vendor", "bars", check=False)
+        capsys.readouterr()
+        assert fill_from(settings, whole, "vendor", "bars", check=False) == 0
+        assert "10 bars filled, 290 stood already" in capsys.readouterr().out
+        assert held(app) == 300
+        half.rename(inbox / "3.parquet")
+        wait_for(lambda: "malformed" in told(app), 20.0, part="the record of the broken file")
+    with running(following(state, inbox), lambda _: None) as app:
+        assert held(app) == 300, "files that were taken are not read again"

@@ -16,6 +16,7 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
+from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.evidence.explanation import decision_document
 from gateway.installation.keys.keyring import Caller
@@ -23,7 +24,7 @@ from gateway.installation.keys.roles import Role
 from gateway.surfaces.server import build_site
 from gateway.surfaces.web.views.lists import Views
 from inference.engine.port import EngineDescription, SampleRequest, Samples
-from inference.errors import EngineDeadError
+from inference.errors import EngineDeadError, EngineError
 from inference.weights.registry import read_table
 from risk.policy.policy import policy_digest
 from tests.doubles.page_person import sign_in
@@ -73,7 +74,10 @@ def answer(desk: SmallDesk, asked: IntentResponse, note: str, *, approve: bool =
     """Let an approver answer what he was shown."""
     assert asked.approval is not None
     digest = asked.approval.intent_digest
-    said = ApprovalRequest(approve=approve, intent_digest=digest, note=note)
+    sheet = open_sheet(desk.reader, desk.desk.reads, APPROVER, asked.decision_id)
+    said = ApprovalRequest(
+        approve=approve, intent_digest=digest, sheet_digest=sheet.digest, note=note
+    )
     return str(desk.desk.answer_hold(APPROVER, asked.decision_id, said)["result"])
 
 
@@ -195,3 +199,9 @@ class DeadEngine:
     def sample(self, request: SampleRequest) -> Samples:
         """Say so."""
         raise EngineDeadError(request.request_id)
+
+    def sample_beside(
+        self, request: SampleRequest, twin: SampleRequest
+    ) -> tuple[Samples, Samples | EngineError]:
+        """Say so."""
+        raise EngineDeadError(f"{request.request_id} beside {twin.request_id}")

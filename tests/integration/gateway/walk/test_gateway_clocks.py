@@ -14,6 +14,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
+from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.requests import ApprovalRequest, IntentRequest
 from gateway.desk.strategies import AGENT_WISH, Wish, wish
 from gateway.errors import ApprovalRefusedError
@@ -82,7 +83,10 @@ class World:
         verdict = self.standing(decision_id).verdict
         assert verdict is not None
         digest = str(verdict.body["intent_digest"])
-        answer = ApprovalRequest(approve=True, intent_digest=digest, note="as discussed")
+        sheet = open_sheet(self.made.reader, self.made.desk.reads, APPROVER, decision_id)
+        answer = ApprovalRequest(
+            approve=True, intent_digest=digest, sheet_digest=sheet.digest, note="as discussed"
+        )
         return str(self.made.desk.answer_hold(APPROVER, decision_id, answer)["result"])
 
     def withdrawn(self, decision_id: str) -> str:

@@ -275,27 +275,35 @@ def test_a_narrative_word_changes_the_target_and_not_the_drafter(
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_network_drafts_from_its_own_rows_over_the_bins(state: Path) -> None:
+    """With the first token out of the prompt's pass, and drafted as well."""
+    calls = (
+        _request("network", tokens=16),
+        _request("network again", tokens=16),
+        _request("network alone", SEEDS[7:8], tokens=16),
+        _request("network kept", KEPT_SEEDS, tokens=20),
+    )
     with _engine(state, PAIR, DrafterKind.NETWORK) as child:
         assert child.wait_ready(240.0), child.refusal
-        samples = child.sample(_request("network", tokens=16))
-        again = child.sample(_request("network again", tokens=16))
-        alone = child.sample(_request("network alone", SEEDS[7:8], tokens=16))
-        kept = child.sample(_request("network kept", KEPT_SEEDS, tokens=20))
-    assert encode_capture(samples.capture) == encode_capture(again.capture)
-    assert _of(alone, 0) == _of(samples, 7)
-    assert disagreements(samples.capture) == ()
-    assert all(BINS[0] <= d < BINS[1] for r in samples.capture.rounds for d in r.drafts)
-    data, found = _kept(kept)
-    assert len(data) < LIMIT_BYTES
-    assert found.faults == ()
-    assert found.drafter_rows == totals(kept.capture).positions > 500
-    other = _rows_by_transformers(PAIR / "draft", samples, 0)
-    compared = 0
-    for r in samples.capture.rounds:
-        for j, row in enumerate(r.q_rows if r.trajectory == 0 else ()):
-            assert np.abs(other[r.step + j] - np.array(row_values(row))).max() < 1e-4
-            compared += 1
-    assert compared > 5
+        plain = [child.sample(one) for one in calls]
+        first = [child.sample(replace(one, draft_first=True)) for one in calls]
+    for samples, again_, alone, kept in (plain, first):
+        assert encode_capture(samples.capture) == encode_capture(again_.capture)
+        assert _of(alone, 0) == _of(samples, 7)
+        assert disagreements(samples.capture) == ()
+        assert all(BINS[0] <= d < BINS[1] for r in samples.capture.rounds for d in r.drafts)
+        data, found = _kept(kept)
+        assert len(data) < LIMIT_BYTES
+        assert found.faults == ()
+        assert found.drafter_rows == totals(kept.capture).positions > 500
+        other = _rows_by_transformers(PAIR / "draft", samples, 0)
+        compared = 0
+        for r in samples.capture.rounds:
+            for j, row in enumerate(r.q_rows if r.trajectory == 0 else ()):
+                assert np.abs(other[r.step + j] - np.array(row_values(row))).max() < 1e-4
+                compared += 1
+        assert compared > 5
+    assert not any(r.drafts for r in plain[0].capture.rounds if r.step == 0)
+    assert all(r.drafts for r in first[0].capture.rounds if r.step == 0)
 
 
 def test_without_the_sampling_fix_it_refuses_to_serve(state: Path) -> None:

@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from audit.verifier.verify import Bad, main, read_broker_files
+from audit.verifier.verify import Bad, read_broker_files
 from gateway.desk.persons.resolution import listed, resolution_statement, resolve
 from gateway.desk.requests import ResolveRequest
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.projections.standing import Standing
+from tests.doubles import broker_files as files
 from tests.doubles.adjusting import adjusted
 from tests.doubles.audit_log import MemoryLog, dump_of
-from tests.doubles.broker_files import COLUMNS, SIGNER, Broker, written_again
+from tests.doubles.both_verifiers import both
+from tests.doubles.broker_files import COLUMNS, SIGNER, Broker, SignedLog
 from tests.doubles.memory_desk import memory_desk
-from tests.doubles.walk_scenes import quantity
 
 Edit = Callable[[list[str]], list[str]]
 
@@ -28,37 +30,25 @@ Edit = Callable[[list[str]], list[str]]
 @pytest.fixture
 def played(tmp_path: Path) -> Broker:
     """Two orders: one filled in two parts, one trade corrected and one busted."""
-    desk = memory_desk(tmp_path)
-    broker = Broker(desk)
-    first = desk.rest(50)
-    broker.says(desk.report(first, t12="0.50", t13="3"))
-    all_of_it = str(quantity(first))
-    rest = {"t32": str(quantity(first) - 1), "t14": all_of_it, "t151": "0", "t39": "2"}
-    broker.says(desk.report(desk.standing(first.decision_id), **rest))
-    second = desk.rest(20)
-    broker.says(desk.report(second, t17="A", t32="3", t14="3"))
-    return broker
+    return files.two_orders(memory_desk(tmp_path))
 
 
 def checked(
     log: MemoryLog, fills: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], *more: str
 ) -> tuple[int, str]:
-    """Run verify.py as an outsider does; return the exit code and what it said."""
+    """Run both verifiers as an outsider does; return the exit code and what they said."""
     dump, file = tmp_path / "ledger.dump", tmp_path / "fills"
     dump.write_bytes(b"".join(dump_of(log)))
     file.write_bytes(fills)
     asked = [str(dump), "--key", str(SIGNER.vkey), "--broker-fills", str(file), *more]
-    code = main(asked)
-    return code, capsys.readouterr().out
+    return both(capsys, *asked)
 
 
 def alone(log: MemoryLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> int:
-    """Run verify.py without the broker."""
+    """Run both verifiers without the broker."""
     dump = tmp_path / "ledger.dump"
     dump.write_bytes(b"".join(dump_of(log)))
-    code = main([str(dump), "--key", str(SIGNER.vkey)])
-    capsys.readouterr()
-    return code
+    return both(capsys, str(dump), "--key", str(SIGNER.vkey))[0]
 
 
 def test_a_true_ledger_matches_the_brokers_csv_and_its_fix_log(
@@ -139,7 +129,7 @@ def test_a_rewritten_quantity_verifies_alone_and_fails_with_the_fills(
         payload["fill"]["qty_lots"] = payload["last_lots"] = 2
         return replace(draft, payload=payload)
 
-    log = written_again(played.ledger(), change)
+    log = files.written_again(played.ledger(), change)
     assert alone(log, tmp_path, capsys) == 0
     code, said = checked(log, played.csv(), tmp_path, capsys)
     assert code == 1
@@ -156,7 +146,7 @@ def test_a_rewritten_decision_verifies_alone_and_fails_with_the_fills(
             return draft
         return replace(draft, payload={**draft.payload, "policy_digest": "0" * 64})
 
-    log = written_again(played.ledger(), change)
+    log = files.written_again(played.ledger(), change)
     assert alone(log, tmp_path, capsys) == 0
     code, said = checked(log, played.fix_log(), tmp_path, capsys)
     assert code == 1
@@ -179,7 +169,7 @@ def test_a_rewriter_cannot_keep_the_names_of_the_orders(
         old = kept.setdefault(str(draft.payload["decision_id"]), _old_name(true, draft))
         return replace(draft, payload={**draft.payload, "cl_ord_id": old})
 
-    log = written_again(true, change)
+    log = files.written_again(true, change)
     assert alone(log, tmp_path, capsys) == 0
     code, said = checked(log, played.csv(), tmp_path, capsys)
     assert code == 1
@@ -260,11 +250,113 @@ def test_a_trade_by_phone_is_approved_by_what_two_officers_signed(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    log = _phoned(played)
+    fills, keys = played.csv(lambda rows: [*rows, line]), officers(played, tmp_path)
+    found, said = checked(log, fills, tmp_path, capsys, *keys)
+    assert (found, why in said) == (code, True), said
+
+
+def _phoned(played: Broker) -> SignedLog:
     trade = {"instrument": "SPXN", "side": "BUY", "quantity": 10, "price": "268.50"}
     adjusted(played.desk, sort="trade", reference="X77", **trade)
-    log = played.ledger()
-    found, said = checked(log, played.csv(lambda rows: [*rows, line]), tmp_path, capsys)
-    assert (found, why in said) == (code, True), said
+    return files.signed_again(played)
+
+
+def officers(played: Broker, tmp_path: Path, *more: tuple[str, bytes]) -> list[str]:
+    """Return the options with both officers' public keys, or with others for some roles."""
+    asked: list[str] = []
+    for role, raw in {**played.desk.small.desk.own.keyring.public_keys(), **dict(more)}.items():
+        file = tmp_path / f"{role}.pub"
+        file.write_text(f"countersign-officer-public {role} {role}-officer {raw.hex()}\n")
+        asked += ["--officer", str(file)]
+    return asked
+
+
+PHONED = ",X77,SPXN,BUY,10,268.50,,20180102"
+
+
+def test_without_officers_keys_a_trade_by_phone_is_not_checkable(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = _phoned(played)
+    fills = played.csv(lambda rows: [*rows, PHONED])
+    code, said = checked(log, fills, tmp_path, capsys)
+    assert (code, "give both officers' keys with --officer" in said) == (3, True), said
+
+
+def test_a_trade_by_phone_that_the_broker_does_not_have_fails(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, keys = _phoned(played), officers(played, tmp_path)
+    day = ("--broker-from", "19700101", "--broker-to", "20991231")
+    code, said = checked(log, played.csv(), tmp_path, capsys, *keys, *day)
+    assert (code, "the broker's file lacks the trade by phone X77" in said) == (1, True), said
+
+
+def test_one_adjustment_accounts_for_one_line_only(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, keys = _phoned(played), officers(played, tmp_path)
+    again = PHONED.replace(",X77", "ZZ,X77", 1)
+    fills = played.csv(lambda rows: [*rows, PHONED, again])
+    code, said = checked(log, fills, tmp_path, capsys, *keys)
+    assert (code, "no record of this ledger approved order ZZ" in said) == (1, True), said
+
+
+def _forged(draft: Draft) -> Draft:
+    if draft.kind is not Kind.BOOK_ADJUSTED:
+        return draft
+    trade: Any = draft.payload["trade"]
+    terms: Any = draft.payload["terms"]
+    more = {"quantity": "11"}
+    return replace(
+        draft,
+        payload={**draft.payload, "trade": {**trade, **more}, "terms": {**terms, "quantity": 11}},
+    )
+
+
+def _untold(draft: Draft) -> Draft:
+    if draft.kind is not Kind.BOOK_ADJUSTED:
+        return draft
+    trade: Any = draft.payload["trade"]
+    return replace(draft, payload={**draft.payload, "trade": {**trade, "quantity": "11"}})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_forged, "an adjustment that its two officers did not sign"),
+        (_untold, "it books another quantity than was signed"),
+    ],
+)
+def test_an_adjustment_that_was_written_again_fails_with_its_officers_keys(
+    change: Callable[[Draft], Draft],
+    why: str,
+    played: Broker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Log, hashes and broker's file agree; only the officers' signature does not."""
+    log = files.written_again(_phoned(played), change)
+    fills = played.csv(lambda rows: [*rows, PHONED.replace(",10,", ",11,")])
+    assert alone(log, tmp_path, capsys) == 0
+    code, said = checked(log, fills, tmp_path, capsys, *officers(played, tmp_path))
+    assert (code, why in said) == (1, True), said
+
+
+def test_another_officers_key_does_not_fit(
+    played: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = _phoned(played)
+    other = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
+    fills, keys = (
+        played.csv(lambda rows: [*rows, PHONED]),
+        officers(played, tmp_path, ("risk", other)),
+    )
+    code, said = checked(log, fills, tmp_path, capsys, *keys)
+    assert (code, "an adjustment that its two officers did not sign" in said) == (1, True), said
+    code, said = checked(log, fills, tmp_path, capsys, *keys[:2])
+    assert (code, "two officers sign together" in said) == (3, True), said
 
 
 def test_a_fill_that_officers_booked_for_an_order_counts_for_it(

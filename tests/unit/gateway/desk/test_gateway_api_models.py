@@ -10,7 +10,7 @@ from gateway.feeds.text import show_hidden_text
 
 FAIR: dict[type[BaseModel], dict[str, Any]] = {
     IntentRequest: {"client_key": "k", "instrument": "SPXN", "target_exposure_bp": 500},
-    ApprovalRequest: {"approve": True, "intent_digest": "0" * 64},
+    ApprovalRequest: {"approve": True, "intent_digest": "0" * 64, "note": "read"},
     ReleaseRequest: {"kill_epoch": 1, "signatures": {}},
 }
 WORDS = {IntentRequest: "reason", ApprovalRequest: "note", ReleaseRequest: "reason"}

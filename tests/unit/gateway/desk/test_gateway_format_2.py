@@ -1,27 +1,66 @@
 """A desk under a policy of format 2: its inputs are on record, and a replay agrees."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
 from gateway.installation.policies import policy
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
+from gateway.walk.sampled.joining import PathsOnRecord
 from risk.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
+from risk.rules.catalogue import CONDUCT
 from tests.doubles.full_policy import full_policy
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_ledger import MemoryLedger
 
 ALL = full_policy()
 
 
-def desk_under(folder: Path, under: Policy, monkeypatch: pytest.MonkeyPatch) -> MemoryDesk:
+class NoBlobs:
+    """A reader that has the records and none of the blobs."""
+
+    def __init__(self, reader: MemoryLedger) -> None:
+        """Read this log."""
+        self._reader = reader
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+    ) -> Iterable[Record]:
+        """Yield records in order."""
+        return self._reader.records(
+            stream=stream, kinds=kinds, after_seq=after_seq, before_seq=before_seq
+        )
+
+    def blob(self, digest: str) -> bytes | None:
+        """Return nothing."""
+        del digest
+        return None
+
+
+def desk_under(
+    folder: Path, under: Policy, monkeypatch: pytest.MonkeyPatch, *, live: bool = True
+) -> MemoryDesk:
     signed = folder / "policy.json"
     signed.write_bytes(canonical_bytes(policy_document(under)))
     monkeypatch.setattr(policy, "SHIPPED", signed)
-    return memory_desk(folder)
+    return memory_desk(folder, live=live)
 
 
 def test_inputs_are_on_record_and_a_replay_agrees(
@@ -65,3 +104,69 @@ def test_a_difference_elsewhere_stops_its_account_and_no_other(
     assert stopped == (set() if others else {"ACCOUNT_DIFFERS"})
     assert (again.result == "rejected") != others
     replay(cast("LedgerReader", desk.log), TABLE, again.decision_id)
+
+
+def test_the_paths_of_the_whole_book_are_on_record_and_a_replay_makes_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second instrument's decision reads the first one's paths; so does its twin."""
+    desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
+    desk.small.play(6)
+    proposed = [*desk.log.records(kinds=(Kind.INTENT_PROPOSED,))]
+    named = [one.body["paths"]["sources"] for one in proposed]
+    others = [{source["instrument"] for source in sources} for sources in named]
+    assert others == [set(), {"SPXN"}, {"NDXN"}, {"SPXN"}, {"NDXN"}, {"SPXN"}]
+    source = named[-1][0]
+    found = {one.seq: one for one in desk.log.records(kinds=(Kind.FORECAST_MADE,))}
+    made = found[source["seq"]]
+    assert made.body["paths_blob"] == source["paths_blob"]
+    budgets = proposed[-1].body["sizing"]["budgets"]
+    assert budgets["paths_digest"] == proposed[-1].body["paths"]["digest"]
+    for one in proposed:
+        replay(cast("LedgerReader", desk.log), TABLE, one.stream.removeprefix("decision/"))
+
+
+def test_a_replay_finds_a_sizing_that_rested_on_other_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
+    desk.small.play(4)
+    last = [*desk.log.records(kinds=(Kind.INTENT_PROPOSED,))][-1]
+    paths = {**last.body["paths"], "digest": "0" * 64}
+    desk.log.forged = replace(last, payload=canonical({**last.body, "paths": paths}))
+    with pytest.raises(ReplayDiffersError, match="paths"):
+        replay(cast("LedgerReader", desk.log), TABLE, last.stream.removeprefix("decision/"))
+
+
+def test_without_paths_of_what_is_held_the_strategy_makes_no_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other instrument's forecast is on record, and its paths cannot be read."""
+    desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
+    section = desk.small.desk.own.section
+    monkeypatch.setattr(section, "paths", PathsOnRecord(NoBlobs(desk.log)))
+    desk.small.play(2)
+    first, second = desk.log.records(kinds=(Kind.INTENT_PROPOSED,))
+    assert first.body["intent"] is not None
+    assert second.body["intent"] is None
+    assert second.body["sizing"]["reason"] == "NO_JOINT_PATHS"
+
+
+def test_a_submitter_is_told_one_code_for_conduct_and_the_record_has_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_under(tmp_path, full_policy(families__conduct__ladder_max=0), monkeypatch)
+    answer = desk.ask()
+    (line,) = (one for one in answer.rules if one.action == "REJECT")
+    assert (answer.result, line.rule, line.reason) == ("rejected", "conduct", "CONDUCT")
+    assert (line.observed, line.limit, line.margin) == (None, None, None)
+    results = desk.verdict(answer.decision_id).body["verdict"]["results"]
+    assert "OWN_LEVELS_STACKED" in {one["reason"] for one in results}
+    told = answer.model_dump_json()
+    for role in (Role.AGENT, Role.AUDITOR):
+        shown = desk.small.desk.decision(answer.decision_id, reader=Caller(name="x", role=role))
+        names = any(one in str(shown) for one in ("'R53'", "OWN_LEVELS_STACKED"))
+        assert names is (role is Role.AUDITOR)
+        assert [one for one in shown["records"] if "withheld" in one] or role is Role.AUDITOR
+    assert not [one for one in CONDUCT if one.value in told]
+    replay(cast("LedgerReader", desk.log), TABLE, answer.decision_id)

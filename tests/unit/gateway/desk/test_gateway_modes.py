@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.persons.modes import (
+from gateway.desk.persons.governing.modes import (
     SESSIONS_MIN,
     ModeWanted,
     mode_statement,
@@ -62,6 +62,32 @@ def test_pilot_is_refused_for_its_promotion_alone_when_all_else_is_there() -> No
     assert missing == ["a promotion record: this version has no promotion gate yet"]
     for doctor in (None, 1):
         assert sum(not n.met for n in needs(history, Mode.PILOT, 2, doctor=doctor)) == 2
+
+
+def test_both_officers_sign_the_limits_of_pilot_and_each_change_of_them() -> None:
+    history = ModeHistory(mode="pilot", limits="instruments AAA", changed_seq=4)
+    assert signatures_needed(history, Mode.PILOT, "instruments AAA") == 0
+    assert signatures_needed(history, Mode.PILOT, "instruments AAA,BBB") == 2
+    statements = {mode_statement(LOG, history, Mode.PILOT, one) for one in ("", "a", "b")}
+    assert len(statements) == 3
+    signatures = signed(history, Mode.PILOT, "risk", "compliance")
+    with pytest.raises(ModeRefusedError, match="found 0"):
+        refuse_mode(
+            wanted(Mode.PILOT, limits="instruments AAA,BBB"),
+            history,
+            log=LOG,
+            signatures=signatures,
+            keys=PUBLIC,
+        )
+
+
+def test_the_record_of_pilot_has_its_limits(tmp_path: Path) -> None:
+    desk = memory_desk(tmp_path)
+    tags = Tags(account="desk", run_id="r1", mode="pilot", dev=False)
+    desk.log.append(
+        mode_entered(tags, before="paper", sender="A", target="B", limits="a", signatures={})
+    )
+    assert mode_history(desk.log.records(kinds=MODE_KINDS)).limits == "a"
 
 
 @pytest.mark.parametrize(

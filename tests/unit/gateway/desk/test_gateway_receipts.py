@@ -13,7 +13,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk
-from gateway.evidence.receipts import (
+from gateway.evidence.publication.receipts import (
     GOOD,
     INCOMPLETE,
     NOT_CHECKABLE,
@@ -106,6 +106,21 @@ def test_a_ledger_without_the_record_is_incomplete(desk: MemoryDesk, tmp_path: P
     answer = asked(desk)
     lost = memory_desk(tmp_path / "other")
     assert checked(lost, tmp_path, answer) == INCOMPLETE
+
+
+def test_a_receipt_that_rests_on_a_disavowed_record_names_the_disavowal(
+    desk: MemoryDesk, tmp_path: Path
+) -> None:
+    answer = asked(desk)
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(answer))
+    for seq in (answer["signed"]["key_seq"], answer["record_seq"]):
+        desk.log.disavowed = {seq}
+        code, said = check_file(cast("LedgerReader", desk.log), ORIGIN, file)
+        assert (code, f"record {seq}, on which it rests, is disavowed by record" in said) == (
+            1,
+            True,
+        )
 
 
 def test_no_receipt_is_signed_before_its_key_is_on_record(desk: MemoryDesk) -> None:

@@ -266,6 +266,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         "margin_bp": draw(st.integers(0, 10_000)),
         "adv_lots": draw(st.integers(0, 10**9)),
         "borrow_bp": draw(st.integers(0, 10_000)),
+        "locate_lots": draw(st.integers(0, 10**9)),
     }
     return row | {name: one for name, one in more.items() if draw(st.booleans())}
 

@@ -19,7 +19,7 @@ from gateway.walk.approval import is_over
 from gateway.walk.deadlines import agreement_of, hold_of
 from gateway.walk.projections.standing import Stage
 from inference.engine.port import Engine, EngineDescription, SampleRequest, Samples
-from inference.errors import EngineDeadError
+from inference.errors import EngineDeadError, EngineError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
 
 SECOND_US = 1_000_000
@@ -136,14 +136,14 @@ def test_nobody_approves_what_he_asked_for(desk: MemoryDesk) -> None:
 @pytest.mark.parametrize("approve", [True, False])
 def test_an_answer_names_what_was_read(desk: MemoryDesk, *, approve: bool) -> None:
     decision_id = desk.hold()
-    other = ApprovalRequest(approve=approve, intent_digest="0" * 64)
+    other = ApprovalRequest(approve=approve, intent_digest="0" * 64, note="read")
     with pytest.raises(ApprovalRefusedError, match="digest"):
         desk.small.desk.answer_hold(APPROVER, decision_id, other)
     assert desk.standing(decision_id).stage is Stage.HELD
 
 
 def test_only_what_waits_can_be_answered(desk: MemoryDesk) -> None:
-    answer = ApprovalRequest(approve=True, intent_digest="0" * 64)
+    answer = ApprovalRequest(approve=True, intent_digest="0" * 64, note="read")
     with pytest.raises(UnknownDecisionError):
         desk.small.desk.answer_hold(APPROVER, "nobody-knows-it", answer)
     sent = desk.rest()
@@ -239,6 +239,11 @@ class Dead:
 
     def sample(self, request: SampleRequest) -> Samples:
         raise EngineDeadError(request.request_id)
+
+    def sample_beside(
+        self, request: SampleRequest, twin: SampleRequest
+    ) -> tuple[Samples, Samples | EngineError]:
+        raise EngineDeadError(f"{request.request_id} beside {twin.request_id}")
 
     def close(self) -> None:
         """Nothing is left to close."""

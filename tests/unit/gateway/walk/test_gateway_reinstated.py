@@ -131,6 +131,7 @@ def test_the_same_acknowledgement_again_leaves_an_ended_order_ended(
         ({"t150": "A", "t39": "A"}, False),
         ({"t150": "6", "t39": "6"}, False),
         ({"t150": "D", "t39": "0"}, True),
+        ({"t150": "I", "t39": "0", "t17": "0"}, True),  # asked for now, after a bust unheard
     ],
 )
 def test_an_acknowledgement_behind_the_fill_is_old_news_and_a_reinstatement_is_not(

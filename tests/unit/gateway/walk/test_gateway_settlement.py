@@ -13,6 +13,8 @@ from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
+LATER = "20180102-15:00:09"
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> MemoryDesk:
@@ -115,7 +117,26 @@ def test_the_same_offset_again_changes_nothing(desk: MemoryDesk) -> None:
     assert desk.lots() == 1
 
 
-@pytest.mark.parametrize("changes", [{"t32": "2"}, {"t31": "1.00"}, {"t39": "2"}])
+def test_a_fill_that_is_repeated_under_a_new_transact_time_is_booked_once(
+    desk: MemoryDesk,
+) -> None:
+    order = desk.rest(50)
+    desk.settled(desk.report(order, t17="SAME"))
+    again = desk.report(order, t17="SAME", t60=LATER, t58="once more")
+    assert [one.kind for one in desk.settled(again)] == [Kind.FIX_INBOUND]
+    assert (desk.lots(), now(desk, order).filled_lots) == (1, 1)
+    assert not desk.small.desk.own.section.differences.open(), "nothing is blocked"
+    left = {"t32": str(quantity(order) - 1), "t14": str(quantity(order))}
+    last = {"t17": "LAST", "t39": "2", "t151": "0", **left}
+    assert anomalies(desk.settled(desk.report(order, **last))) == []
+    later = desk.settled(desk.report(now(desk, order), t60=LATER, **last))
+    assert (booked(later), anomalies(later), desk.lots()) == ([], [], quantity(order))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"t32": "2"}, {"t31": "1.00"}, {"t39": "2"}, {"t14": "2"}, {"t60": LATER, "t32": "2"}],
+)
 def test_another_report_under_a_known_execid_is_an_alarm_and_not_booked(
     desk: MemoryDesk, changes: dict[str, str]
 ) -> None:
@@ -135,6 +156,16 @@ def test_the_execid_of_another_day_or_session_is_another_report(desk: MemoryDesk
     desk.small = replace(desk.small, settling=other)
     assert booked(desk.settled(desk.report(now(desk, order), t17="SAME"))) == [1]
     assert desk.lots() == 3
+
+
+def test_a_fill_that_is_repeated_on_another_day_is_booked_once(desk: MemoryDesk) -> None:
+    order = desk.rest()
+    desk.settled(desk.report(order, t17="SAME"))
+    again = desk.settled(
+        desk.report(now(desk, order), t17="SAME", t60="20180103-15:00:00", t14="1")
+    )
+    assert [one.kind for one in again] == [Kind.FIX_INBOUND]
+    assert desk.lots() == 1
 
 
 def test_a_report_that_comes_again_after_a_crash_before_the_seal_seals(desk: MemoryDesk) -> None:

@@ -1,12 +1,17 @@
 """States that a broker may report beside fills: each is followed, and what changes is an alarm."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from gateway.evidence.replay.replay import replay
+from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 
 
 @pytest.fixture
@@ -67,4 +72,56 @@ def test_a_broker_that_changes_an_order_by_itself_raises_an_alarm(desk: MemoryDe
     assert str(alarm.body["detail"]).startswith(f"{order.cl_ord_id}: 38=7, sent ")
     assert str(alarm.body["detail"]).endswith("; 378=5")
     assert desk.standing(order.decision_id).order_state == "NEW"
-    assert desk.reserved() == reserved, "a broker's own change makes no room"
+    assert reserved > desk.reserved() == 7, "what the broker will not fill is free"
+
+
+def quantity(order: Standing) -> int:
+    assert order.approving is not None
+    return int(order.approving.body["intent"]["qty_lots"])
+
+
+def open_terms(desk: MemoryDesk) -> tuple[int, int]:
+    """Return what is reserved: open lots, and their limit."""
+    (held,) = desk.small.desk.own.section.book(AGENT_ACCOUNT).reservations
+    return held.open_lots, held.limit_ticks
+
+
+def test_a_restatement_reserves_what_the_broker_can_still_fill(desk: MemoryDesk) -> None:
+    order = desk.rest(50)
+    total, (_, limit) = quantity(order), open_terms(desk)
+    said(desk, order, "0", "0")
+    desk.settled(desk.report(order, t14="1", t151=str(total - 1)))
+    for name, changes, reserved in (
+        ("smaller", {"t38": "20", "t151": "19"}, 19),
+        ("smaller again, what works counts", {"t38": "5", "t151": "10"}, 10),
+        ("as it was", {"t38": str(total), "t151": str(total - 1)}, total - 1),
+        ("larger", {"t38": str(total + 9), "t151": str(total + 8)}, total + 8),
+    ):
+        said(desk, order, "D", "1", t378="5", t17=name, **changes)
+        assert open_terms(desk) == (reserved, limit), name
+    dear = f"{(limit + 5) / 100:.2f}"
+    said(desk, order, "D", "1", t38=str(total + 9), t151=str(total + 8), t44=dear, t17="dearer")
+    assert open_terms(desk) == (total + 8, limit + 5)
+    now = desk.standing(order.decision_id)
+    whole = {"t32": str(total + 8), "t14": str(total + 9), "t38": str(total + 9), "t151": "0"}
+    records = desk.settled(desk.report(now, **whole, t39="2"))
+    (booked,) = [one for one in records if one.kind is Kind.ORDER_REPORTED]
+    assert booked.body["anomaly"] == "overfilled", "nobody approved more than the order"
+    assert desk.reserved() == 0
+    again = Orders()
+    again.fold(desk.log.records())
+    assert again.get(order.decision_id) == desk.standing(order.decision_id)
+    lines = replay(cast("LedgerReader", desk.log), TABLE, order.decision_id).lines
+    assert len(lines) == len(desk.kinds(order.decision_id))
+
+
+def test_an_earlier_versions_restatement_replays_without_a_reservation_of_its_own(
+    desk: MemoryDesk,
+) -> None:
+    order = desk.rest(50)
+    said(desk, order, "0", "0")
+    reserved, now = desk.reserved(), desk.small.settling
+    desk.small = replace(desk.small, settling=replace(now, restates=False))
+    said(desk, order, "D", "0", t38="7", t151="7", t17="D2")
+    assert desk.reserved() == reserved
+    replay(cast("LedgerReader", desk.log), TABLE, order.decision_id)

@@ -177,6 +177,10 @@ def test_the_tables_state_ignores_news_and_follows_the_last_move() -> None:
     ).token_ids
     assert plain != told
     assert CODEC.table_state(plain) == CODEC.table_state(told) != 0
+    newest = CODEC.last_bin(plain)
+    assert newest == plain[-1 - words.TAIL_LENGTH] == CODEC.last_bin(told)
+    assert CODEC.table_step(CODEC.table_base(plain), newest) == CODEC.table_state(plain)
+    assert (CODEC.last_bin((*plain, 130)), CODEC.last_bin((1,) * 20)) == (130, 0)
     falls, rises = CODEC.table_state((*plain, 130)), CODEC.table_state((*plain, 380))
     assert falls != rises
     assert CODEC.table_step(CODEC.table_base(plain), 130) == falls

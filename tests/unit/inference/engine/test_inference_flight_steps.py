@@ -84,15 +84,19 @@ def flight_with(**changes: Any) -> Flight:  # noqa: ANN401 - any field, any valu
 @pytest.mark.parametrize(
     ("changes", "drafts"),
     [
-        ({}, 4),
+        ({}, 0),
+        ({"drafts_first": True}, 4),
+        ({"drafts_first": True, "spec_k": 0}, 0),
+        ({"drafts_first": True, "n_tokens": 1}, 0),
+        ({"produced": 1}, 4),
         ({"produced": 5}, 4),
         ({"produced": 6}, 3),
         ({"produced": 8}, 1),
         ({"produced": 9}, 0),
         ({"produced": 11}, 0),
-        ({"spec_k": 0}, 0),
-        ({"misses": MAX_MISSES - 1}, 4),
-        ({"misses": MAX_MISSES}, 0),
+        ({"produced": 1, "spec_k": 0}, 0),
+        ({"produced": 1, "misses": MAX_MISSES - 1}, 4),
+        ({"produced": 1, "misses": MAX_MISSES}, 0),
     ],
     ids=str,
 )

@@ -65,7 +65,7 @@ def other(side: str, price: int, *, instrument: str = "SPXN") -> Inputs:
         open_lots=1,
         limit_ticks=price,
     )
-    return inputs_with(firm=Firm(basis_seq=7, orders=(order,)))
+    return inputs_with(firm=Firm(basis_seq=7, orders=(order,), fills=()))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from risk.verdict import Action, Outcome, Reason, RuleId
 from tests.doubles.full_policy import DESK, DESK_BYTES, FULL, INPUTS, full_policy, full_state
 from tests.doubles.risk_cases import INTENT, PLAYBACK, state_from_document, state_with
 
-READ_NOTHING = frozenset({RuleId.R22})
+READ_NOTHING = frozenset({RuleId.R02, RuleId.R22})
 """Rules of format 2 that need the book and the policy only."""
 
 

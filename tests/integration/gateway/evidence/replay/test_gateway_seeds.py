@@ -88,8 +88,9 @@ def test_a_checkpoint_made_after_the_opening_record_is_not_taken(world: World) -
 def test_a_renewals_root_is_the_last_before_its_approval(world: World) -> None:
     world.checkpoint()
     decision = world.ask("renewed", 2_700)
+    sheet = world.opened(decision)
     between = world.checkpoint()
-    world.agree(decision)
+    world.agree(decision, sheet)
     (given,) = world.of(decision, Kind.APPROVAL_GIVEN)
     first, second = world.of(decision, Kind.FORECAST_REQUESTED)
     assert first.body["seed_size"] < between.size == second.body["seed_size"] <= given.seq

@@ -130,6 +130,8 @@ def pages(desk: SmallDesk) -> list[str]:
         "/positions",
         "/positions?account=agent",
         "/feeds",
+        "/fairness",
+        "/flow",
         "/ledger",
         "/records/0",
         *waiting,
@@ -315,6 +317,7 @@ def test_approving_needs_form_session_and_role_and_goes_on_record(
     form = {
         "token": hidden(page, "token", address),
         "intent_digest": hidden(page, "intent_digest", address),
+        "sheet_digest": hidden(page, "sheet_digest", address),
         "answer": "approve",
         "note": "read it",
     }
@@ -328,8 +331,10 @@ def test_approving_needs_form_session_and_role_and_goes_on_record(
     sign_in(other, desk.keyring.token("operator"))
     assert other.post(address, data=form, headers=origin).status_code == 403
     assert f'action="{address}"' not in other.get(f"/decisions/{decision_id}").text
-    wrong = {**form, "intent_digest": "0" * 64}
-    assert browser.post(address, data=wrong, headers=origin).status_code == 409
+    for wrong in ({"intent_digest": "0" * 64}, {"sheet_digest": "0" * 64}, {"note": ""}):
+        assert browser.post(address, data=form | wrong, headers=origin).status_code == 409
+    waits = browser.get("/approvals").text
+    assert f"/decisions/{decision_id}#approval" in waits
     assert browser.post(address, data=form, headers={"Origin": "http://e.x"}).status_code == 403
     assert decision_id in held(desk)
     done = browser.post(address, data=form, headers=origin)
@@ -348,6 +353,7 @@ def test_refusing_ends_the_decision(browser: TestClient, desk: SmallDesk) -> Non
         "token": hidden(page, "token", address),
         "intent_digest": hidden(page, "intent_digest", address),
         "answer": "refuse",
+        "note": "too large",
     }
     assert browser.post(address, data=form, headers={"Origin": HOME}).status_code == 200
     page = browser.get(f"/decisions/{decision_id}").text

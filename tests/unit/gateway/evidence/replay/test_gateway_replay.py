@@ -19,6 +19,7 @@ BY_HAND = ("approved", "sending", "unsent-1", "unsent-2")
 FREE = {
     (Kind.FORECAST_REQUESTED, ("deadline_ms",)),
     (Kind.ROUNDS_CAPTURED, ("elapsed_us",)),
+    (Kind.NEWS_TWIN_MADE, ("elapsed_us",)),
     (Kind.ORDER_SENT, ("decision_to_wire_us",)),
     (Kind.ORDER_SENDING, ("market_now_us",)),
     (Kind.ORDER_REPORTED, ("market_time_us",)),

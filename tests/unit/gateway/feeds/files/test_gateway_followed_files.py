@@ -230,7 +230,7 @@ def test_a_folder_is_read_file_by_file_in_the_order_of_names(fed: FedDesk, tmp_p
     folder = tmp_path / "inbox"
     folder.mkdir()
     one = followed(fed, described(folder))
-    assert read(one).said.endswith("has no .csv or .ndjson file yet")
+    assert read(one).said.endswith("has no .csv, .ndjson or .parquet file yet")
     lines = rows(fed)
     (folder / "2026-01.csv").write_text(HEAD + "".join(lines[:30]).rstrip("\n"))
     read(one)

@@ -12,12 +12,21 @@ import pytest
 
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
-from inference.engine.port import EngineConfig, EngineState
-from inference.errors import EngineDeadError, EngineError, FrameError
+from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
+from inference.errors import (
+    EngineDeadError,
+    EngineDeadlineError,
+    EngineError,
+    EngineRefusedError,
+    FrameError,
+)
 from inference.speculation.rounds import DrafterKind
 from tests.doubles.reference_sampler import request_of
 
-WELL = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
+WELL, NO_TWIN, HANG = (
+    (sys.executable, "-m", "tests.doubles.scripted_engine", behaviour)
+    for behaviour in ("well", "no_twin", "hang")
+)
 ABSENT = ("/nowhere/engine",)
 
 
@@ -81,5 +90,58 @@ def test_a_request_that_no_frame_can_hold_is_not_kept(tmp_path: Path) -> None:
             with pytest.raises(FrameError, match="too long"):
                 child.sample(long)
         assert child.sample(request_of()).paths
+    finally:
+        child.stop()
+
+
+def twin_of(request: SampleRequest) -> SampleRequest:
+    return replace(request, request_id=f"{request.request_id}.news", prompt_ids=(3, 2, 1))
+
+
+def test_a_request_and_its_twin_are_answered_each(tmp_path: Path) -> None:
+    child = _child(tmp_path, WELL, lambda _name, _detail: None)
+    child.start()
+    try:
+        assert child.wait_ready(30.0)
+        request = replace(request_of(), deadline_s=30.0)
+        samples, beside = child.sample_beside(request, twin_of(request))
+        assert isinstance(beside, Samples)
+        assert samples == replace(child.sample(request), elapsed_us=samples.elapsed_us)
+        alone = child.sample(twin_of(request))
+        assert beside == replace(alone, elapsed_us=beside.elapsed_us)
+    finally:
+        child.stop()
+
+
+def test_a_twin_that_fails_leaves_the_request_its_answer(tmp_path: Path) -> None:
+    child = _child(tmp_path, NO_TWIN, lambda _name, _detail: None)
+    child.start()
+    try:
+        assert child.wait_ready(30.0)
+        request = replace(request_of(), deadline_s=30.0)
+        for bad, error in (
+            (replace(twin_of(request), deadline_s=0.5), EngineDeadlineError),
+            (replace(twin_of(request), spec_k=16), EngineRefusedError),
+            (request, EngineRefusedError),
+        ):
+            samples, beside = child.sample_beside(request, bad)
+            assert len(samples.paths) == len(request.seeds)
+            assert type(beside) is error
+    finally:
+        child.stop()
+
+
+def test_one_silence_is_one_missed_deadline_with_a_twin_too(tmp_path: Path) -> None:
+    events: list[str] = []
+    child = _child(tmp_path, HANG, lambda name, _detail: events.append(name))
+    child.start()
+    try:
+        assert child.wait_ready(30.0)
+        request = replace(request_of(), deadline_s=0.2)
+        for missed in (1, 2):
+            with pytest.raises(EngineError):
+                child.sample_beside(request, twin_of(request))
+            assert events.count("deadline_missed") == missed
+            assert events.count("killed") == missed - 1
     finally:
         child.stop()

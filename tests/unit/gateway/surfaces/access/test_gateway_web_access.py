@@ -95,6 +95,8 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "erase": {"operator"},
         "disclose": {"auditor"},
         "mirror": {"auditor"},
+        "review": {"auditor"},
+        "test": {"operator", "auditor"},
         "feed": {"feed"},
         "measure": {"monitor", "operator", "auditor"},
     }

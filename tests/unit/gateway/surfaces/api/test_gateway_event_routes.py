@@ -12,9 +12,10 @@ from fastapi.testclient import TestClient
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
+from gateway.desk.agents.order_requests import ReplaceRequest
 from gateway.surfaces.api.app import build_api
 from gateway.surfaces.following import CALLER_MAX, TOTAL_MAX, EventStream, Following, TooManyError
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 EVENTS = "/v1/events"
 
@@ -98,6 +99,27 @@ def test_every_record_that_is_told_has_an_event(desk: MemoryDesk) -> None:
     told = {r.kind for r in desk.log.records() if happening(r) is not None}
     assert told <= set(HAPPENING_KINDS)
     assert {Kind.VERDICT_GIVEN, Kind.APPROVAL_REFUSED, Kind.ORDER_SENT} <= told
+
+
+def test_a_replace_is_told_from_the_request_to_its_end(desk: MemoryDesk) -> None:
+    order = desk.rest(50)
+    quiet = {"t150": "0", "t39": "0", "t32": "0", "t31": "0", "t14": "0", "t151": "50"}
+    desk.settled(desk.report(order, **quiet))
+    request = ReplaceRequest(client_key="r-1", reason="tested", qty_lots=9)
+    done = desk.small.desk.order_desk.replace(AGENT, order.cl_ord_id, request)
+    name = done.replace.replace_id
+    again = {"t150": "5", "t11": name, "t41": order.cl_ord_id, "t38": "9", "t151": "9"}
+    desk.settled(desk.report(order, **(quiet | again)))
+    told = [one for r in desk.log.records() if (one := happening(r)) is not None]
+    replacing = [one for one in told if one.event.startswith("replace_")]
+    assert [one.event.removeprefix("replace_") for one in replacing] == [
+        "requested",
+        "sent",
+        "ended",
+    ]
+    assert {one.details["replace_id"] for one in replacing} == {name}
+    assert {one.owner for one in replacing} == {"agent"}
+    assert (replacing[0].details["qty_lots"], replacing[-1].details["outcome"]) == (9, "replaced")
 
 
 def test_places_are_bounded_for_each_caller_and_in_all(desk: MemoryDesk) -> None:

@@ -62,9 +62,11 @@ def test_an_answer_is_the_persons_for_the_intent_that_was_read(
     digest = str(desk.verdict(decision_id).body["intent_digest"])
     for wrong in ("", digest[:-1], digest.upper(), f"{digest}0", "0" * 64):
         with pytest.raises(ApprovalRefusedError):
-            actions.answer_hold(APPROVER, decision_id, approve=True, intent_digest=wrong, note="")
+            actions.answer_hold(
+                APPROVER, decision_id, approve=True, digests=(wrong, digest), note="read"
+            )
     said = actions.answer_hold(
-        APPROVER, decision_id, approve=False, intent_digest=digest, note="too much"
+        APPROVER, decision_id, approve=False, digests=(digest, ""), note="too much"
     )
     assert said == "Recorded for approver: refused."
     (refused,) = desk.log.of_kind(Kind.APPROVAL_REFUSED)
@@ -74,12 +76,27 @@ def test_an_answer_is_the_persons_for_the_intent_that_was_read(
 def test_an_approval_says_what_became_of_the_order(desk: MemoryDesk, actions: DeskActions) -> None:
     decision_id = desk.hold()
     digest = str(desk.verdict(decision_id).body["intent_digest"])
+    seen_by_another = actions.sheet_digest(OPERATOR, decision_id)
+    for sheet, why in (("0" * 64, "sheet"), ("", "sheet"), (seen_by_another, "no read")):
+        with pytest.raises(ApprovalRefusedError, match=why):
+            actions.answer_hold(
+                APPROVER, decision_id, approve=True, digests=(digest, sheet), note="seen"
+            )
+    assert actions.sheet_digest(APPROVER, decision_id) == seen_by_another
+    with pytest.raises(ApprovalRefusedError, match="note"):
+        actions.answer_hold(
+            APPROVER, decision_id, approve=True, digests=(digest, seen_by_another), note=""
+        )
+    (waits,) = actions.holds().waiting
     said = actions.answer_hold(
-        APPROVER, decision_id, approve=True, intent_digest=digest, note="seen"
+        APPROVER, decision_id, approve=True, digests=(digest, waits.sheet_digest), note="seen"
     )
     assert said == "Recorded for approver: approved."
     (given,) = desk.log.of_kind(Kind.APPROVAL_GIVEN)
     assert (given.body["approver"], given.body["reason"]) == ("approver", "seen")
+    assert given.body["shown"]["sheet_digest"] == waits.sheet_digest
+    (ended,) = actions.holds().ended
+    assert (ended.state, ended.answered_by, ended.note) == ("approved", "approver", "seen")
     assert desk.log.of_kind(Kind.ORDER_SENT)
 
 

@@ -11,7 +11,10 @@ from fastapi.testclient import TestClient
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
+from gateway.desk.persons.checkpoint.waiting import HoldList
+from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.errors import ApprovalRefusedError
+from gateway.evidence.answers.days import FlowReport
 from gateway.installation.keys.keyring import Caller, digest_of
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.web.doors import NEXT_CHARS_MAX, Entrance
@@ -41,6 +44,15 @@ class NotedDesk:
     def feeds(self) -> None:
         pass
 
+    def cases(self) -> tuple[CaseLook, ...]:
+        raise NotImplementedError
+
+    def case(self, case_id: str) -> tuple[CaseLook, str]:
+        raise NotImplementedError(case_id)
+
+    def flow(self, first: str, last: str) -> FlowReport:
+        raise NotImplementedError(first, last)
+
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
         raise NotImplementedError(caller, live, limit)
 
@@ -53,6 +65,9 @@ class NotedDesk:
     def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
         raise NotImplementedError(caller, name, request)
 
+    def tick_of(self, instrument: str) -> int:
+        return 1 if instrument else 0
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"
@@ -64,10 +79,22 @@ class NotedDesk:
         self.done.append(("kill", caller.name, reason))
         return "Kill 1 is in force."
 
+    def holds(self) -> HoldList:
+        return HoldList(waiting=(), ended=())
+
+    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
+        raise NotImplementedError(caller, decision_id)
+
     def answer_hold(
-        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+        self,
+        caller: Caller,
+        decision_id: str,
+        *,
+        approve: bool,
+        digests: tuple[str, str],
+        note: str,
     ) -> str:
-        self.done.append((caller.name, decision_id, approve, intent_digest, note))
+        self.done.append((caller.name, decision_id, approve, digests, note))
         raise ApprovalRefusedError(problem=f"not with {note}")
 
 
@@ -157,8 +184,8 @@ def test_the_answer_that_was_pressed_reaches_the_desk_with_its_note(
     approves: bool,  # noqa: FBT001
 ) -> None:
     sign_in(browser, door.keyring.token("approver"))
-    post(browser, door, APPROVAL, answer=answer, intent_digest="ab", note="seen")
-    assert desk.done == [("approver", "d-1", approves, "ab", "seen")]
+    post(browser, door, APPROVAL, answer=answer, intent_digest="ab", sheet_digest="cd", note="seen")
+    assert desk.done == [("approver", "d-1", approves, ("ab", "cd"), "seen")]
 
 
 @pytest.mark.parametrize("answer", ["", "Approve", "approved", "no"])

@@ -1,8 +1,12 @@
+import re
+
 import pytest
 
+from gateway.surfaces.web.sheets import TEMPLATES
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
-from gateway.surfaces.web.views.tables import measured, prompt_parts
+from gateway.surfaces.web.views.decision import tick_of
+from gateway.surfaces.web.views.tables import measured, prompt_parts, rule_rows
 from inference.codec import vocabulary
 
 
@@ -17,6 +21,28 @@ def test_money_is_exact_at_any_size() -> None:
     assert formats.money(-5) == "−0.05"
     assert formats.signed_money(5) == "+0.05"
     assert formats.price(26837) == "268.37"
+    assert formats.price(9550, 10) == "955.00", "a tick of 0.10"
+
+
+def test_a_price_is_shown_in_the_ticks_of_its_instrument() -> None:
+    run = Body({"instruments": [{"symbol": "ASML", "tick_minor": 10}]})
+    assert (tick_of(run, "ASML"), tick_of(run, "GONE")) == (10, 1)
+    (row,) = rule_rows(
+        Body({"results": [{"unit": "ticks", "observed": 9550, "limit": 9560, "margin": 10}]}),
+        "EUR",
+        10,
+    )
+    assert (row.observed, row.limit, row.margin) == (
+        "955.00 EUR",
+        "at most 956.00 EUR",
+        "1.00 EUR",
+    )
+    bare = [
+        path.name
+        for path in sorted(TEMPLATES.glob("*.html"))
+        if re.search(r"\|price\b(?!\((?:view\.tick|tick|tick_of\())", path.read_text())
+    ]
+    assert not bare, "a template shows ticks without their size"
 
 
 def test_fix_separator_is_shown_as_a_bar() -> None:
@@ -40,7 +66,7 @@ def test_fix_separator_is_shown_as_a_bar() -> None:
     ],
 )
 def test_a_rules_number_carries_its_unit(value: int | None, unit: str, text: str) -> None:
-    assert measured(value, unit) == text
+    assert measured(value, unit, "USD") == text
 
 
 def test_an_odd_payload_reads_as_absent_and_never_raises() -> None:

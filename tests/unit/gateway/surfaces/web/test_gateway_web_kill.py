@@ -9,7 +9,10 @@ from fastapi.testclient import TestClient
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
+from gateway.desk.persons.checkpoint.waiting import HoldList
+from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.errors import ApprovalRefusedError
+from gateway.evidence.answers.days import FlowReport
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.pages import register
@@ -36,6 +39,15 @@ class OneDesk:
     def feeds(self) -> None:
         pass
 
+    def cases(self) -> tuple[CaseLook, ...]:
+        raise NotImplementedError
+
+    def case(self, case_id: str) -> tuple[CaseLook, str]:
+        raise NotImplementedError(case_id)
+
+    def flow(self, first: str, last: str) -> FlowReport:
+        raise NotImplementedError(first, last)
+
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
         raise NotImplementedError(caller, live, limit)
 
@@ -48,6 +60,9 @@ class OneDesk:
     def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
         raise NotImplementedError(caller, name, request)
 
+    def tick_of(self, instrument: str) -> int:
+        return 1 if instrument else 0
+
     def book_state(self) -> str:
         """Where the book differs."""
         return self.book
@@ -59,11 +74,23 @@ class OneDesk:
         self.pressed.append((caller.name, reason))
         return "Kill 1 is in force."
 
+    def holds(self) -> HoldList:
+        return HoldList(waiting=(), ended=())
+
+    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
+        raise NotImplementedError(caller, decision_id)
+
     def answer_hold(
-        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+        self,
+        caller: Caller,
+        decision_id: str,
+        *,
+        approve: bool,
+        digests: tuple[str, str],
+        note: str,
     ) -> str:
         raise ApprovalRefusedError(
-            problem=f"{caller.name} {decision_id} {approve} {intent_digest} {note}"
+            problem=f"{caller.name} {decision_id} {approve} {digests} {note}"
         )
 
 

@@ -18,6 +18,9 @@ from fastapi.testclient import TestClient
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
+from gateway.desk.persons.checkpoint.waiting import HoldList
+from gateway.desk.persons.oversight.case_files import CaseLook
+from gateway.evidence.answers.days import FlowReport
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.settings import ApiSettings
@@ -45,6 +48,15 @@ class NoDesk:
     def feeds(self) -> None:
         pass
 
+    def cases(self) -> tuple[CaseLook, ...]:
+        raise NotImplementedError
+
+    def case(self, case_id: str) -> tuple[CaseLook, str]:
+        raise NotImplementedError(case_id)
+
+    def flow(self, first: str, last: str) -> FlowReport:
+        raise NotImplementedError(first, last)
+
     def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
         raise NotImplementedError(caller, live, limit)
 
@@ -57,6 +69,9 @@ class NoDesk:
     def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
         raise NotImplementedError(caller, name, request)
 
+    def tick_of(self, instrument: str) -> int:
+        return 1 if instrument else 0
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"
@@ -67,10 +82,22 @@ class NoDesk:
     def kill(self, caller: Caller, reason: str) -> str:
         raise NotImplementedError((caller, reason))
 
+    def holds(self) -> HoldList:
+        return HoldList(waiting=(), ended=())
+
+    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
+        raise NotImplementedError(caller, decision_id)
+
     def answer_hold(
-        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+        self,
+        caller: Caller,
+        decision_id: str,
+        *,
+        approve: bool,
+        digests: tuple[str, str],
+        note: str,
     ) -> str:
-        raise NotImplementedError((caller, decision_id, approve, intent_digest, note))
+        raise NotImplementedError((caller, decision_id, approve, digests, note))
 
 
 @pytest.fixture

@@ -8,10 +8,17 @@ import pytest
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway.walk.projections.standing import Stage, Standing
-from gateway.walk.reconciliation.asking import FIRST_US, LONGEST_US, Budget, Chaser
+from gateway.walk.reconciliation.asking import (
+    FIRST_US,
+    LONGEST_US,
+    Budget,
+    Chaser,
+    ended_unheard,
+)
 from tests.doubles.whole_records import whole
 
 STEP_US = 50_000
@@ -106,3 +113,42 @@ def test_a_session_that_is_down_is_asked_nothing_and_all_is_asked_once_it_is_rea
     broker.state = SessionState.READY
     broker.pass_time(chaser, 61_000_000)
     assert sorted(name for _, name in broker.asked) == ["N00001", "N00002"]
+
+
+def reset(at_us: int, cause: ResetCause = ResetCause.BY_BROKER, *, allowed: bool = True) -> Reset:
+    return Reset(
+        reset_no=1,
+        cause=cause,
+        allowed=allowed,
+        old_sender=9,
+        old_target=9,
+        new_sender=1,
+        new_target=1,
+        at_us=at_us,
+    )
+
+
+def ended(number: int, said_us: int) -> Standing:
+    return replace(standing(number), stage=Stage.SEALED, sealed=True, said_us=said_us)
+
+
+def test_orders_that_ended_on_the_day_before_a_reset_are_asked_for() -> None:
+    now_us = 100 * HOUR_US
+    orders = [
+        ended(1, now_us - 25 * HOUR_US),
+        ended(2, now_us - 23 * HOUR_US),
+        ended(3, now_us - 1),
+        ended(4, now_us + 2 * HOUR_US),  # said under the new numbers
+        replace(standing(5), said_us=now_us - 1),  # live: asked for anyway
+        ended(6, 0),  # nobody ever spoke of it
+    ]
+
+    def asked(*resets: Reset) -> list[str]:
+        return [one.cl_ord_id for one in ended_unheard(orders, resets)]
+
+    assert asked(reset(now_us)) == ["N00002", "N00003"]
+    assert asked(reset(now_us - 40 * HOUR_US), reset(now_us)) == ["N00002", "N00003"]
+    assert asked() == []
+    assert asked(reset(now_us, allowed=False)) == []
+    assert asked(reset(now_us, ResetCause.NIGHTLY)) == [], "another trading day"
+    assert asked(reset(now_us, ResetCause.AT_LOGON)) == ["N00002", "N00003"]

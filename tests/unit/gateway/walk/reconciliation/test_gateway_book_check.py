@@ -8,10 +8,11 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.desk.agents.order_requests import ReplaceRequest
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 
 @pytest.fixture
@@ -64,6 +65,23 @@ def test_a_book_that_follows_the_reports_agrees(desk: MemoryDesk) -> None:
     order = desk.rest(70)
     desk.settled(desk.report(order))
     assert check.run("run_end") == 0, "and goes on from where it has read"
+
+
+def test_a_replaced_orders_total_is_the_one_under_its_new_name(desk: MemoryDesk) -> None:
+    """After a replace the broker goes on under the new ClOrdID alone."""
+    order = desk.rest(50)
+    desk.settled(desk.report(order, t17="A", t32="5", t14="5"))
+    request = ReplaceRequest(client_key="r", qty_lots=60)
+    name = desk.small.desk.order_desk.replace(AGENT, order.cl_ord_id, request).replace.replace_id
+    done = {"t150": "5", "t39": "1", "t14": "5", "t32": "0", "t31": "0", "t38": "60", "t151": "55"}
+    order = desk.standing(order.decision_id)
+    desk.settled(desk.report(order, **done, t17="B", t11=name, t41=order.cl_ord_id))
+    check = check_of(desk)
+    assert check.run("reconciliation") == 0
+    desk.settled(desk.report(order, t17="C", t11=name, t32="7", t14="12", t38="60", t151="48"))
+    assert desk.lots() == 12
+    assert check.run("reconciliation") == 0
+    assert check_of(desk).run("run_end") == 0, "also when it reads everything at once"
 
 
 def without(records: Iterable[Record], kind: Kind, name: str) -> list[Record]:

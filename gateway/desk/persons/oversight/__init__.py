@@ -1,0 +1,8 @@
+"""What those who watch over the desk put on record.
+
+Not here: the tests and patterns themselves (`risk.windows`), reading them (`gateway.evidence`).
+
+    fairness    runs of the tests of fairness
+    case_files  the cases on record, and the draft of a report
+    cases       notes on cases about conduct, and their states
+"""

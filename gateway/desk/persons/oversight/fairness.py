@@ -1,0 +1,91 @@
+"""Runs of the tests of fairness, put on record by a person and listed.
+
+The person's own process runs the tests, so that a long one takes no time from the gateway. The
+gateway checks that size and root are this log's; whether the rows follow from the log, anybody
+checks (`countersign fairness --check`).
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.tlog.tiles import root_from
+from gateway.desk.desk import DeskParts
+from gateway.desk.requests import RequestModel
+from gateway.errors import RequestError
+from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
+
+ROWS_MAX: Final = 400
+LISTED_MAX: Final = 50
+_Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Text = Annotated[str, Field(max_length=200)]
+
+
+class FairnessRowBody(RequestModel):
+    """One test of one group; `finding` is how it ended."""
+
+    test: _Text
+    attribute: _Text
+    finding: Annotated[str, Field(pattern=r"^(flagged|not flagged|insufficient|does not apply)$")]
+    subject: _Text | None = None
+    group: _Text | None = None
+    cases: Annotated[int, Field(ge=0)] | None = None
+    observed: int | None = None
+    limit: int | None = None
+    unit: _Text | None = None
+    p_value: _Text | None = None
+    because: _Text | None = None
+
+
+class FairnessRunBody(RequestModel):
+    """A run of the tests, as `countersign fairness` made it."""
+
+    first_day: _Day
+    last_day: _Day
+    size: Annotated[int, Field(ge=1)]
+    root: _Digest
+    cases: Annotated[int, Field(ge=1)]
+    deals: Annotated[int, Field(ge=1, le=100_000)]
+    criteria: dict[str, Any]
+    criteria_digest: _Digest
+    results: Annotated[list[FairnessRowBody], Field(min_length=1, max_length=ROWS_MAX)]
+
+
+def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, Any]:
+    """Put a run on record under the person's name.
+
+    Raises:
+        RequestError: its root is not this log's at its size.
+        AuditError: the ledger does not take it.
+    """
+    size = own.reader.head().size
+    if body.size > size or root_of(own.reader, body.size).hex() != body.root:
+        raise RequestError(
+            problem=f"root {body.root[:16]} is not this log's at size {body.size}: run the tests"
+            " on this installation's ledger"
+        )
+    document = body.model_dump(exclude_none=True)
+    run = FairnessTested.read({**document, "actor_name": actor})
+    (record,) = own.tools.ledger.append(fairness_tested(run))
+    return {"seq": record.seq}
+
+
+def root_of(reader: LedgerReader, size: int) -> bytes:
+    """Return the log's root at a size."""
+    return root_from(reader.tiles.reader(size), size)
+
+
+def recorded_runs(reader: LedgerReader) -> list[tuple[int, FairnessTested]]:
+    """Return the runs on record with their record numbers, newest first."""
+    found = reader.records(
+        stream="control", kinds=(Kind.FAIRNESS_TESTED,), newest_first=True, limit=LISTED_MAX
+    )
+    return [(record.seq, FairnessTested.of(record)) for record in found]
+
+
+def runs_document(reader: LedgerReader) -> dict[str, Any]:
+    """Return the runs on record for the API."""
+    return {"runs": [{"seq": seq, **run.document()} for seq, run in recorded_runs(reader)]}

@@ -1,0 +1,7 @@
+"""The tests of fairness over a window of days, from the ledger's records alone.
+
+Not here: the tests themselves (`risk/windows/fairness`), recording a run (`gateway/desk`).
+
+    gathering  records to the cases of a window
+    report     the run of all tests, its check by anybody, and its text
+"""

@@ -1,0 +1,207 @@
+"""Records to the cases of a window: first verdicts, forecasts, outcomes, trades, reference data.
+
+A record's day is that of the last market opening of its account, as in the statement; of any
+account before that; before any opening it is the UTC date on which it was recorded.
+
+Rules:
+- Only records count, so whoever has the log gathers the same cases.
+- `size` is one more than the last record that any case rests on: later records change nothing
+  below it, and nobody chooses it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.evidence.decisions import PREFIX
+from gateway.evidence.statement import date_of
+from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.journal.order import OrderReported
+from gateway.walk.journal.run import InstrumentListed, MarkTaken, RunStarted
+from gateway.walk.journal.verdict import VerdictGiven
+from risk.verdict import Action
+from risk.windows.fairness.window import WindowCase
+
+WINDOW_KINDS: Final = (
+    Kind.RUN_STARTED,
+    Kind.INSTRUMENT_LISTED,
+    Kind.MARK_TAKEN,
+    Kind.FORECAST_MADE,
+    Kind.VERDICT_GIVEN,
+    Kind.ORDER_REPORTED,
+)
+ABSENT: Final = {
+    "region": "the table of instruments names no region",
+    "sector": "the table of instruments names no sector",
+    "client": "no order on record names a client",
+}
+_ONE: Final = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatheredWindow:
+    """The cases of a window, and the size of the log that they rest on; 0 without a case."""
+
+    cases: tuple[WindowCase, ...]
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """One decision as far as records tell."""
+
+    given: VerdictGiven
+    day: str
+    listed: Mapping[str, str]
+    seq: int
+    forecast: Mapping[str, Any] | None
+    filled: bool = False
+    base: int = 0
+    closes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def as_of_us(self) -> int:
+        """When the forecast was made."""
+        return 0 if self.forecast is None else int(self.forecast["as_of_us"])
+
+    @property
+    def horizon(self) -> int:
+        """After how many closes it can be judged."""
+        return 0 if self.forecast is None else int(self.forecast["horizon"])
+
+
+@dataclass(slots=True)
+class _Gathering:
+    first: str
+    last: str
+    listed: dict[str, dict[str, str]] = field(default_factory=dict)
+    days: dict[str, str] = field(default_factory=dict)
+    forecasts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    waiting: dict[tuple[str, str], list[_Found]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    found: dict[str, _Found] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        match record.kind:
+            case Kind.RUN_STARTED:
+                for one in RunStarted.of(record).instruments:
+                    self._list(one, {})
+            case Kind.INSTRUMENT_LISTED:
+                listed = InstrumentListed.of(record)
+                self._list(listed.instrument, listed.reference)
+            case Kind.MARK_TAKEN:
+                self._mark(record, MarkTaken.of(record))
+            case Kind.FORECAST_MADE:
+                self.forecasts[record.stream] = ForecastMade.of(record).forecast
+            case Kind.VERDICT_GIVEN if record.stream not in self.seen:
+                self.seen.add(record.stream)
+                self._judged(record, VerdictGiven.of(record))
+            case Kind.ORDER_REPORTED if record.stream in self.found:
+                if OrderReported.of(record).is_trade:
+                    found = self.found[record.stream]
+                    found.filled, found.seq = True, max(found.seq, record.seq)
+            case _:
+                pass
+
+    def _list(self, instrument: Mapping[str, Any], reference: Mapping[str, Any]) -> None:
+        symbol = str(instrument["symbol"])
+        said = {**instrument, **reference}
+        names = ("region", "sector", "mic", "currency", "asset_class")
+        known = self.listed.setdefault(symbol, {})
+        known.update({name: str(said[name]) for name in names if said.get(name)})
+
+    def _mark(self, record: Record, mark: MarkTaken) -> None:
+        if mark.kind == "open":
+            self.days[mark.account] = self.days[""] = mark.session_date
+        if mark.kind != "close":
+            return
+        place = (mark.account, mark.instrument)
+        self.closes[place] = (mark.market_time_us, mark.price_ticks)
+        still = []
+        for one in self.waiting.pop(place, ()):
+            if mark.market_time_us > one.as_of_us:
+                one.closes[mark.market_time_us] = mark.price_ticks
+            if len(one.closes) < one.horizon:
+                still.append(one)
+            else:
+                one.seq = max(one.seq, record.seq)
+        self.waiting[place] = still
+
+    def _judged(self, record: Record, given: VerdictGiven) -> None:
+        day = self.days.get(given.account) or self.days.get("")
+        day = day or date_of(record.recorded_at_us)
+        if not self.first <= day <= self.last:
+            return
+        said = self.forecasts.get(record.stream)
+        close = self.closes.get((given.account, given.instrument), (0, 0))
+        found = _Found(
+            given=given,
+            day=day,
+            listed=dict(self.listed.get(given.instrument, {})),
+            seq=record.seq,
+            forecast=said,
+        )
+        if said is not None and 0 < close[0] <= found.as_of_us:
+            found.base = close[1]
+            self.waiting.setdefault((given.account, given.instrument), []).append(found)
+        self.found[record.stream] = found
+
+
+def gathered(records: Iterable[Record], first: str, last: str) -> GatheredWindow:
+    """Return the window of the days from `first` to `last`, from records in ledger order."""
+    gathering = _Gathering(first, last)
+    for record in records:
+        gathering.take(record)
+    found = gathering.found
+    return GatheredWindow(
+        cases=tuple(_case(stream.removeprefix(PREFIX), one) for stream, one in found.items()),
+        size=max((one.seq + 1 for one in found.values()), default=0),
+    )
+
+
+def _case(decision_id: str, found: _Found) -> WindowCase:
+    intent, listed, said = found.given.intent, found.listed, found.forecast
+    hit = {
+        one.rule_id.value for one in found.given.verdict.results if one.action >= Action.THROTTLE
+    }
+    error, covered = _outcome(found)
+    return WindowCase(
+        decision_id=decision_id,
+        day=found.day,
+        asset_class=listed.get("asset_class", ""),
+        levels={
+            "region": listed.get("region", ""),
+            "sector": listed.get("sector", ""),
+            "side": intent.side.value,
+            "agent": intent.author,
+        },
+        features={
+            "asset class": listed.get("asset_class", ""),
+            "currency": listed.get("currency", ""),
+            "venue": listed.get("mic", ""),
+            "strategy": intent.strategy,
+        },
+        result=found.given.result,
+        rules=frozenset(hit),
+        exposure_bp=intent.target_exposure_bp,
+        filled=found.filled,
+        expected_1e8=None if said is None else int(said["expected_1e8"]),
+        error_1e8=error,
+        covered=covered,
+    )
+
+
+def _outcome(found: _Found) -> tuple[int | None, bool]:
+    """Return how far off the forecast was at its horizon, and whether its interval held."""
+    said = found.forecast
+    if said is None or not found.base or len(found.closes) < found.horizon:
+        return None, False
+    close = found.closes[max(found.closes)]
+    log_return = (Decimal(close) / Decimal(found.base)).ln()
+    happened = int((log_return * _ONE).to_integral_value())
+    inside = int(said["interval_low_1e8"]) <= happened <= int(said["interval_high_1e8"])
+    return abs(happened - int(said["expected_1e8"])), inside

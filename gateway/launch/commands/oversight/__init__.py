@@ -1,0 +1,7 @@
+"""Commands of those who watch over the desk.
+
+Not here: options and help.
+
+    cases     cases about conduct, for reviewers
+    fairness  run the tests of fairness, put a run on record, or check one
+"""

@@ -1,0 +1,32 @@
+"""The runs of the tests of fairness over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gateway.desk.desk import Desk
+from gateway.desk.persons.oversight.fairness import FairnessRunBody, record_run, runs_document
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.access.bearer import allowed
+from gateway.surfaces.api.bodies import StrictRoute
+
+router = APIRouter(prefix="/v1/fairness", tags=["fairness"], route_class=StrictRoute)
+
+
+@router.get("", summary="Which tests of fairness were run, and what did they find?")
+def listed(
+    request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return the newest fifty runs on record, each with every test and why one did not apply."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "fairness")
+    return runs_document(desk.own.reader)
+
+
+@router.post("", summary="Put a run of the tests of fairness on record")
+def record(
+    body: FairnessRunBody, request: Request, caller: Annotated[Caller, Depends(allowed("test"))]
+) -> dict[str, Any]:
+    """Record a run that `countersign fairness` made; its root must be this log's at its size."""
+    desk: Desk = request.app.state.desk
+    return record_run(desk.own, caller.name, body)

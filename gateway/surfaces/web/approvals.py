@@ -1,0 +1,137 @@
+"""Pages of what waits for a person: held orders with the form that answers, and cases.
+
+Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Final, Protocol
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import Response
+
+from audit.errors import AuditError
+from gateway.desk.persons.checkpoint.waiting import HoldList
+from gateway.desk.persons.oversight.case_files import CaseLook
+from gateway.errors import GatewayError
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.web.doors import SignedIn, reader_of
+from gateway.surfaces.web.sheets import Sheets
+
+APPROVALS: Final = "/approvals"
+CASES: Final = "/cases"
+
+
+class ApprovalActions(Protocol):
+    """What these pages ask of the gateway. Refusals are `GatewayError` or `AuditError`."""
+
+    def tick_of(self, instrument: str) -> int:
+        """Return one price step of an instrument, in minor units."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def holds(self) -> HoldList:
+        """Return what waits for a person, and what ended last."""
+
+    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
+        """Return the digest of what an approver is shown; the read is on record."""
+
+    def answer_hold(
+        self,
+        caller: Caller,
+        decision_id: str,
+        *,
+        approve: bool,
+        digests: tuple[str, str],
+        note: str,
+    ) -> str:
+        """Approve or refuse a held decision; return one line for the person.
+
+        `digests` are those of the intent and of the sheet that the person's page showed.
+        """
+
+
+class CaseActions(Protocol):
+    """What the pages of cases ask of the gateway."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def cases(self) -> tuple[CaseLook, ...]:
+        """Return the cases on record, newest first."""
+
+    def case(self, case_id: str) -> tuple[CaseLook, str]:
+        """Return one case and the draft of a report; raise UnknownDecisionError for none."""
+
+
+class CasePages:
+    """The handlers of cases; only reviewers get here."""
+
+    def __init__(self, actions: CaseActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return both routes, for reviewers; `guarded` answers while the ledger does not."""
+        router = APIRouter(dependencies=[Depends(SignedIn("review"))])
+        router.add_api_route(CASES, guarded(self.listed), methods=["GET"])
+        router.add_api_route(f"{CASES}/{{case_id}}", guarded(self.one), methods=["GET"])
+        return router
+
+    def listed(self, request: Request) -> Response:
+        """Show the cases, newest first."""
+        self._actions.note_read(reader_of(request), "cases")
+        values = {"cases": self._actions.cases(), "one": None, "draft": ""}
+        return self._sheets.page(request, "cases.html", values, here=CASES)
+
+    def one(self, request: Request, case_id: str) -> Response:
+        """Show one case with its evidence, notes and the draft of a report."""
+        try:
+            case, draft = self._actions.case(case_id)
+        except GatewayError as error:
+            return self._sheets.say(request, "No such case", str(error), 404, back=CASES)
+        self._actions.note_read(reader_of(request), f"case/{case_id}")
+        values = {"cases": (), "one": case, "draft": draft}
+        return self._sheets.page(request, "cases.html", values, here=CASES)
+
+
+class ApprovalPages:
+    """The checkpoint's handlers."""
+
+    def __init__(self, actions: ApprovalActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def waiting(self, request: Request) -> Response:
+        """Show the orders that wait for a person, and how those before them ended."""
+        self._actions.note_read(reader_of(request), "approvals")
+        values = {"holds": self._actions.holds()}
+        return self._sheets.page(request, "approvals.html", values, here=APPROVALS)
+
+    def answer(
+        self,
+        request: Request,
+        decision_id: str,
+        answer: Annotated[str, Form(max_length=10)] = "",
+        intent_digest: Annotated[str, Form(max_length=64)] = "",
+        sheet_digest: Annotated[str, Form(max_length=64)] = "",
+        note: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Approve or refuse a held decision."""
+        say = self._sheets.say
+        if answer not in {"approve", "refuse"}:
+            text = "Answer with approve or refuse."
+            return say(request, "Not recorded", text, 400, back=APPROVALS)
+        try:
+            text = self._actions.answer_hold(
+                reader_of(request),
+                decision_id,
+                approve=answer == "approve",
+                digests=(intent_digest, sheet_digest),
+                note=note,
+            )
+        except (GatewayError, AuditError) as error:
+            return say(request, "Approval: refused", str(error), 409, back=APPROVALS)
+        return say(request, "Approval", text, 200, back=APPROVALS)

@@ -1,0 +1,44 @@
+"""Records of the tests of fairness: one for each run over a window of days, with its result.
+
+Not here: how a window is gathered and tested (`gateway.evidence`, `risk.windows`).
+"""
+
+from typing import Any
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import digest_of
+
+
+class FairnessTested(Contents, frozen=True, kw_only=True):
+    """The contents of `fairness_tested`.
+
+    Attributes:
+        size: all records that the tests read are below this size of the log.
+        root: the log's root at that size; its first eight bytes seed the permutation tests.
+        results: the rows of `risk.windows.fairness.window`, their empty fields left out.
+    """
+
+    first_day: str
+    last_day: str
+    size: int
+    root: str
+    cases: int
+    deals: int
+    criteria: dict[str, Any]
+    criteria_digest: str
+    results: tuple[dict[str, Any], ...]
+    actor_name: str = ""
+
+
+def fairness_tested(run: FairnessTested) -> Draft:
+    """A run of the tests; the same run by the same person is one record."""
+    payload = run.document()
+    return Draft(
+        stream="control",
+        kind=Kind.FAIRNESS_TESTED,
+        payload=payload,
+        actor=f"person:{run.actor_name}",
+        idem_key=f"fairness:{digest_of(payload)}",
+    )

@@ -1,0 +1,7 @@
+"""Records for those who watch over the desk.
+
+Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
+
+    alarm  alarms that reached nobody
+    cases  cases about patterns of conduct, in streams that only reviewers are shown
+"""

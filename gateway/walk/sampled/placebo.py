@@ -1,0 +1,96 @@
+"""The placebo twin: the table model's forecast through the same sizing and policy, never sent.
+
+Its fills are assumed at the touch, with the paper broker's fee, on a book of its own. The
+difference between the two results is what the AI adds.
+"""
+
+from dataclasses import replace
+from typing import Final, Protocol
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Fill
+from gateway.walk.journal.decision import book_digest, draft, inputs_document, paths_named
+from gateway.walk.journal.verdict import result_of
+from gateway.walk.ports import Case, Tick
+from gateway.walk.sampled.joining import Joining, unjoined
+from inference.forecast.forecast import Forecast
+from risk.documents import document_of
+from risk.intent import Intent, Side
+from risk.sizing import sizing_document
+from risk.state.book import Book
+from risk.state.state import RiskState
+from risk.verdict import Verdict, verdict_document
+
+FEE_BP: Final = 1
+"""Commission of an assumed fill, basis points of notional; the simulator's default."""
+
+
+class Shadow(Protocol):
+    """The placebo side of the section; replay reads it from the record."""
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the twin's book at the last committed record."""
+        ...
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate the twin's intent against its own book; commit nothing."""
+        ...
+
+
+def judge_twin(
+    case: Case, section: Shadow, forecast: Forecast, tick: Tick, joining: Joining = unjoined
+) -> Draft:
+    """Return the record of the twin's decision: its assumed fill, and all its verdict rests on.
+
+    `joining` returns the paths of the twin's whole book.
+    """
+    book = section.placebo_book(case.tags.account)
+    case = replace(case, joined=joining(book))
+    sizing = case.propose(forecast, book, tick.quote, case.book_paths)
+    tags = replace(case.tags, account=book.account)
+    twin = replace(case, decision_id=f"{case.decision_id}.placebo", tags=tags)
+    intent = twin.intent_of(sizing)
+    payload: dict[str, JSON] = {
+        "sizing": sizing_document(sizing),
+        **paths_named(case),
+        "intent": None,
+        "verdict": None,
+        "fill": None,
+        "result": "no_trade",
+        "market_now_us": tick.instant.now_us(),
+        "quote": document_of(tick.quote),
+        "book_digest": book_digest(book),
+        "state": None,
+        "policy_status": None,
+        "judged_book_digest": None,
+    }
+    if intent is not None:
+        verdict, state = section.judge_placebo(case, intent, forecast, tick)
+        result = result_of(verdict.action)
+        payload |= {
+            "intent": document_of(intent),
+            "verdict": verdict_document(verdict),
+            "result": result,
+            "market_now_us": state.now_us,
+            "state": document_of(state.kill),
+            "policy_status": document_of(state.policy_status),
+            "judged_book_digest": book_digest(state.book),
+            **inputs_document(state.inputs),
+        }
+        if result == "approved":
+            buys = intent.side is Side.BUY
+            price = tick.quote.ask_ticks if buys else tick.quote.bid_ticks
+            notional = price * intent.qty_lots * case.instrument.unit_minor
+            payload["fill"] = Fill(
+                instrument=intent.instrument,
+                side=intent.side,
+                qty_lots=intent.qty_lots,
+                price_ticks=price,
+                fee_minor=notional * FEE_BP // 10_000,
+                unit_minor=case.instrument.unit_minor,
+            ).document()
+    return draft(case, Kind.PLACEBO_JUDGED, "placebo_judged", payload, tagged=True)

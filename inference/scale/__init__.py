@@ -1,0 +1,11 @@
+"""The causal volatility by which codec v2 divides every return.
+
+Not here: tokens (`codec/`), scores of baselines.
+
+    law       one variance recursion: GARCH or GJR, with its Student-t tails
+    ranges    the log-HAR on each bar's open, high, low and close
+    fitted    the laws of one series as of one time, with who fitted them on what
+    schedule  when a series is fitted again, and on which of its returns
+    moving    the scale between two bars: all laws' variances, joined
+    fitting   the only door to `arch`, which estimates the laws
+"""

@@ -1,0 +1,102 @@
+"""The scale between two bars: GARCH and GJR, joined, and the range where the series has one.
+
+The variance is the weighted geometric mean of three: a third for GARCH and GJR together (half
+each) and two thirds for the log-HAR on ranges. A series without ranges has GARCH and GJR alone.
+All recursions advance with every return, recorded or sampled. A return counts as at most 8 sigma,
+so that one bad print does not inflate the scale for months.
+
+The scale before return t uses bars before t only, and parameters fitted on earlier bars.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from inference.errors import ScaleError
+from inference.scale.fitted import ScaleFit
+from inference.scale.ranges import MONTH
+from inference.scale.schedule import BURN_IN
+
+RANGE_WEIGHT: Final = 2.0 / 3.0
+WINSOR_SIGMAS: Final = 8.0
+VARIANCE_FLOOR: Final = 1e-12
+"""Sigma of GARCH and GJR never falls below 1e-6, so a flat series stays finite."""
+LONG: Final = 0.995
+"""Decay of the mean square that stands for the long run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingScale:
+    """State of the recursions between two bars; variances of one-bar log returns."""
+
+    fit: ScaleFit
+    garch: float
+    gjr: float
+    long: float
+    ranges: tuple[float, ...] = ()
+    """Last 22 log range variances, the newest last; empty without a range law."""
+    fall: float = 0.0
+    """The last return in sigma of GARCH and GJR if it was negative."""
+
+    @property
+    def sigma(self) -> float:
+        """Volatility of the next bar."""
+        joined = math.sqrt(self.garch * self.gjr)
+        law = self.fit.ranges
+        if law is None:
+            return math.sqrt(joined)
+        ranged = law.expected(self.ranges, self.fall) + law.spread
+        return math.exp(0.5 * ((1.0 - RANGE_WEIGHT) * math.log(joined) + RANGE_WEIGHT * ranged))
+
+    @property
+    def sigma_long(self) -> float:
+        """Long-run volatility of a bar."""
+        return math.sqrt(self.long)
+
+    def after(self, log_return: float, found: float | None = None) -> "MovingScale":
+        """Return the state after one more return; `found` is its bar's range variance."""
+        limit = WINSOR_SIGMAS * self.sigma
+        held = min(max(log_return, -limit), limit)
+        joined = math.sqrt(self.garch * self.gjr)
+        law, ranges, fall = self.fit.ranges, self.ranges, 0.0
+        if law is not None:
+            expected = law.expected(ranges, self.fall)
+            ranges = (*ranges[1:], law.seen(expected, held, found, joined))
+            fall = min(held, 0.0) / math.sqrt(joined)
+        return MovingScale(
+            fit=self.fit,
+            garch=max(self.fit.garch.after(self.garch, held), VARIANCE_FLOOR),
+            gjr=max(self.fit.gjr.after(self.gjr, held), VARIANCE_FLOOR),
+            long=max(LONG * self.long + (1.0 - LONG) * held * held, VARIANCE_FLOOR),
+            ranges=ranges,
+            fall=fall,
+        )
+
+
+def first_moving(fit: ScaleFit, burn_in: Sequence[float]) -> MovingScale:
+    """Return the state after the burn-in: its mean square without the largest return.
+
+    Raises:
+        ScaleError: with fewer than two returns.
+    """
+    if len(burn_in) < 2:  # noqa: PLR2004 - one is left out
+        raise ScaleError(f"expected at least 2 returns to start on, was {len(burn_in)}")
+    squares = sorted(r * r for r in burn_in)[:-1]
+    mean = max(math.fsum(squares) / len(squares), VARIANCE_FLOOR)
+    law = fit.ranges
+    ranges = () if law is None else (math.log(mean) - law.spread,) * MONTH
+    return MovingScale(fit=fit, garch=mean, gjr=mean, long=mean, ranges=ranges)
+
+
+def scales_of(
+    fit: ScaleFit, log_returns: Sequence[float], found: Sequence[float | None]
+) -> list[MovingScale]:
+    """Return the scale before each return after the burn-in, then the one after the last.
+
+    `found` has the range variance of each return's bar.
+    """
+    scales = [first_moving(fit, log_returns[:BURN_IN])]
+    for value, ranged in zip(log_returns[BURN_IN:], found[BURN_IN:], strict=True):
+        scales.append(scales[-1].after(value, ranged))
+    return scales

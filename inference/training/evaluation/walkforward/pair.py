@@ -1,0 +1,143 @@
+"""The pair under test and its table, read from the weights as shipped, without vLLM.
+
+One bar is exact: the row of the last prompt token, as it is served. Longer horizons are sampled at
+temperature 1 and decoded by the pair's own codec, whose scale runs on along each path.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+
+from inference.codec.prompt import Prompt
+from inference.codec.scaled import ScaledCodec, codec_named
+from inference.errors import CodecError
+from inference.snapshot import Bar, Snapshot
+from inference.training.data.series import Floats, Ints
+from inference.training.evaluation.statistics.laws import binned
+from inference.training.evaluation.walkforward.rivals import Predicted
+from inference.training.evaluation.walkforward.series import History
+from inference.training.network.model import load_model
+from inference.training.network.sampling import bin_rows, fan_out
+from inference.weights.registry import ModelPair, load_pair, load_table
+
+BARS: Final = 300
+"""Bars in a prompt's snapshot, as the gateway serves."""
+BATCH: Final = 8
+_BASE: Final = 1e8
+"""Ticks of a snapshot's first close; only ratios of prices matter."""
+
+
+class PairForecaster:
+    """The target (`model`) and the table (`table`) of one pair."""
+
+    def __init__(self, folder: Path, paths: int, seed: int) -> None:
+        """Load and check the pair.
+
+        Raises:
+            RegistryError: when a file is missing or changed.
+            CodecError: when it is not of codec 1.
+        """
+        self.pair: ModelPair = load_pair(folder)
+        self._codec = codec_named(self.pair.codec_digest)
+        if isinstance(self._codec, ScaledCodec):
+            raise CodecError(
+                f"{folder.name} is of codec 2, whose scale needs the bars' ranges; evaluate reads "
+                "pairs of codec 1, or use --baselines"
+            )
+        self._target = load_model(self.pair.target)
+        table = load_table(self.pair)
+        rows = np.frombuffer(table.rows, dtype="<f4").reshape(-1, table.n_bins)
+        self._table: Floats = rows.astype(np.float64)
+        self._paths, self._seed = paths, seed
+
+    def forecasts(
+        self, pasts: Sequence[History], horizons: tuple[int, ...]
+    ) -> list[dict[str, Predicted]]:
+        """Return both forecasts after each past; horizons beyond one bar may be empty."""
+        found: list[dict[str, Predicted]] = []
+        for start in range(0, len(pasts), BATCH):
+            found.extend(self._batch(pasts[start : start + BATCH], horizons))
+        return found
+
+    def _batch(
+        self, pasts: Sequence[History], horizons: tuple[int, ...]
+    ) -> list[dict[str, Predicted]]:
+        prompts = [self._codec.encode(self._snapshot(past)) for past in pasts]
+        ids = torch.tensor([prompt.token_ids for prompt in prompts])
+        text = f"{self._seed}:{pasts[0].name}:{int(pasts[0].closes_us[-1])}"
+        number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+        drawn: Ints | None = None
+        if horizons:
+            steps = max(horizons)
+            generator = torch.Generator().manual_seed(number)
+            tokens, sampled = fan_out(self._target, ids, self._paths, steps, generator)
+            rows = sampled[:, 0, 0].double().numpy()
+            drawn = tokens.numpy()
+        else:
+            with torch.no_grad():
+                rows = bin_rows(self._target(ids)[:, -1]).double().numpy()
+        rng = np.random.default_rng(number)
+        found = []
+        for index, prompt in enumerate(prompts):
+            sigma = float.fromhex(prompt.sigma)
+            own = {} if drawn is None else self._ends(prompt, drawn[index], horizons)
+            table_tokens = self._table_tokens(prompt, max(horizons, default=0), rng)
+            first = self._table[self._codec.table_state(prompt.token_ids)]
+            found.append(
+                {
+                    "model": Predicted(law=binned(rows[index], sigma), ends=own),
+                    "table": Predicted(
+                        law=binned(first, sigma), ends=self._ends(prompt, table_tokens, horizons)
+                    ),
+                }
+            )
+        return found
+
+    def _ends(self, prompt: Prompt, tokens: Ints, horizons: tuple[int, ...]) -> dict[int, Floats]:
+        if not horizons:
+            return {}
+        key = hashlib.sha256(f"{self._seed}:{prompt.sigma}".encode()).digest()
+        sums = np.asarray(
+            [
+                np.cumsum(
+                    self._codec.decode_path(
+                        prompt, [int(t) for t in path], key + number.to_bytes(4, "big")
+                    )
+                )
+                for number, path in enumerate(tokens)
+            ]
+        )
+        return {h: sums[:, h - 1] for h in horizons}
+
+    def _table_tokens(self, prompt: Prompt, steps: int, rng: np.random.Generator) -> Ints:
+        start = self._codec.bin_start
+        base = self._codec.table_base(prompt.token_ids)
+        states = np.full(self._paths, self._codec.table_state(prompt.token_ids))
+        tokens = np.zeros((self._paths, steps), dtype=np.int64)
+        sums = np.cumsum(self._table, axis=1)
+        for step in range(steps):
+            rows = sums[states]
+            drawn = (rng.random(self._paths)[:, None] * rows[:, -1:] > rows).sum(axis=1)
+            tokens[:, step] = start + drawn
+            states = np.asarray([self._codec.table_step(base, int(t)) for t in tokens[:, step]])
+        return tokens
+
+    def _snapshot(self, past: History) -> Snapshot:
+        closes = [int(v) for v in past.closes_us]
+        levels = np.exp(np.concatenate(([0.0], np.cumsum(past.returns[-(BARS - 1) :]))))
+        ticks = [max(1, round(_BASE * float(level))) for level in levels]
+        bars = tuple(
+            Bar(close_time_us=at, open_ticks=t, high_ticks=t, low_ticks=t, close_ticks=t)
+            for at, t in zip(closes[-len(ticks) :], ticks, strict=True)
+        )
+        return Snapshot(
+            instrument=past.name,
+            asset_class=past.asset_class,
+            frequency=past.frequency,
+            as_of_us=closes[-1],
+            bars=bars,
+        )

@@ -1,0 +1,8 @@
+"""Patterns of own orders, before one more is sent; what a pattern means is for persons to say.
+
+Not here: cancels, which no rule refuses, and detectors that look back over a day.
+
+    withdrawals  R36, R37, R38: messages without executions, what was withdrawn or stands opposite
+    shapes       R53: ladders, sizes that grow behind the touch, quotes that are withdrawn again
+    own_trades   R40 and R42: reversals on one forecast, matches of own executions
+"""

@@ -1,0 +1,91 @@
+"""R53: shapes of own orders on one side that show more than they are likely to trade.
+
+Rules:
+- Ladder: own open orders of this side, of all accounts, with this one, stand at no more than
+  `ladder_max` prices.
+- Growing: of these prices, from the touch outward, no more than `growing_max` in a row have each
+  more lots than the one before.
+- Quoted: orders of this side that ended unexecuted in half a minute and lived shorter than
+  `withdrawn_rest` are at most `quoted_max`, unless something was executed on this side.
+- A renewal or a replace leaves the reservation of its own decision out.
+
+Source: Delegated Regulation (EU) 2016/522 Annex II; Regulation (EU) No 596/2014 art. 12(2)(c).
+"""
+
+from itertools import pairwise
+from typing import Final
+
+from risk.intent import Side
+from risk.rules.exposure import own, side_of
+from risk.rules.messages.pace import activity_of
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
+from risk.state.activity import LAST, WINDOW_US
+from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+def _levels(case: RuleCase) -> list[int]:
+    """Return the lots at each own price of this side, with this order, from the touch outward."""
+    firm, side, skip = case.inputs.firm, side_of(case), own(case)
+    if firm is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    counted(firm.basis_seq)
+    levels = {positive(case.intent.limit_ticks): positive(case.intent.qty_lots)}
+    for one in firm.orders:
+        here = one.instrument == case.intent.instrument and Side(one.side) is side
+        if here and (not skip or one.decision_id != skip):
+            price = positive(one.limit_ticks)
+            levels[price] = levels.get(price, 0) + positive(one.open_lots)
+    return [levels[price] for price in sorted(levels, reverse=side is Side.BUY)]
+
+
+def _growing(levels: list[int]) -> int:
+    longest = run = 1
+    for nearer, farther in pairwise(levels):
+        run = run + 1 if farther > nearer else 1
+        longest = max(longest, run)
+    return longest
+
+
+def _shapes(case: RuleCase) -> tuple[Measured, ...]:
+    limits, side = case.families.conduct, side_of(case)
+    found, levels = activity_of(case), _levels(case)
+    if len(found.withdrawn) >= LAST:  # older ones are forgotten: the count would be too small
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
+    since = positive(case.state.now_us) - WINDOW_US
+    executed = any(Side(one.side) is side and whole(one.time_us) > since for one in found.own_fills)
+    quoted = [
+        one
+        for one in found.withdrawn
+        if Side(one.side) is side and counted(one.rest_us) < limits.withdrawn_rest.value
+    ]
+    return (
+        Measured(
+            observed=len(levels),
+            limit=limits.ladder_max.value,
+            reason=Reason.OWN_LEVELS_STACKED,
+        ),
+        Measured(
+            observed=_growing(levels),
+            limit=limits.growing_max.value,
+            reason=Reason.SIZES_GROW_BEHIND,
+        ),
+        Measured(
+            observed=len(quoted),
+            limit=limits.quoted_max.value,
+            reason=Reason.QUOTED_AND_WITHDRAWN,
+            waived=Reason.EXECUTED if executed else None,
+        ),
+    )
+
+
+R53: Final = Rule(
+    rule_id=RuleId.R53,
+    version=1,
+    title="Shapes of own orders on one side: ladders, growing sizes, quotes withdrawn again",
+    checks=(
+        Check(name="ladder", unit=Unit.COUNT, scope=Scope.FIRM),
+        Check(name="growing", unit=Unit.COUNT, scope=Scope.FIRM),
+        Check(name="quoted", unit=Unit.COUNT, scope=Scope.INSTRUMENT),
+    ),
+    measure=_shapes,
+)

@@ -1,0 +1,54 @@
+"""R50: room on the disk and a steady clock, or no order leaves.
+
+The order of the records is not measured: the ledger refuses a verdict that does not follow the
+records it rests on, and an order whose record is not durable does not leave.
+
+Source: Commission Delegated Regulation (EU) 2017/574; 2017/589 art. 14.
+"""
+
+from typing import Final
+
+from risk.rules.limits import BP
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
+from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+
+
+def _health(case: RuleCase) -> tuple[Measured, ...]:
+    found, limits = case.inputs.health, case.families.control
+    if found is None:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    free = counted(found.disk_free_bp)
+    if free > BP:
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
+    return (
+        Measured(
+            observed=counted(found.age_us),
+            limit=limits.look_age_max.value,
+            reason=Reason.HEALTH_STALE,
+        ),
+        Measured(
+            observed=free,
+            limit=limits.disk_free_min.value,
+            reason=Reason.DISK_NEARLY_FULL,
+            breach=Action.HALT,
+        ),
+        Measured(
+            observed=abs(whole(found.clock_step_us)),
+            limit=limits.clock_step_max.value,
+            reason=Reason.CLOCK_STEPPED,
+            breach=Action.HALT,
+        ),
+    )
+
+
+R50: Final = Rule(
+    rule_id=RuleId.R50,
+    version=1,
+    title="Health: room on the disk, and a clock that does not step",
+    checks=(
+        Check(name="look_age", unit=Unit.MICROSECONDS, scope=Scope.FIRM),
+        Check(name="disk_free", unit=Unit.BASIS_POINTS, scope=Scope.FIRM, bound=Bound.MIN),
+        Check(name="clock_step", unit=Unit.MICROSECONDS, scope=Scope.FIRM),
+    ),
+    measure=_health,
+)

@@ -1,0 +1,46 @@
+"""R14: orders of one side that were executed in one instrument in ten minutes.
+
+Rules:
+- An order counts once, however many executions it had; this order counts.
+- The count falls as executions grow older than ten minutes. A person ends it sooner, or makes it
+  last, with the stops.
+
+Source: Commission Delegated Regulation (EU) 2017/589 art. 15(3).
+"""
+
+from typing import Final
+
+from risk.intent import Side
+from risk.rules.exposure import own, side_of
+from risk.rules.messages.pace import activity_of
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal
+from risk.state.activity import LAST
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+def _repeats(case: RuleCase) -> tuple[Measured, ...]:
+    side, skip, found = side_of(case), own(case), activity_of(case)
+    if len(found.own_fills) >= LAST:  # older ones are forgotten: the count would be too small
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
+    names = {
+        one.decision_id or f"#{place}"
+        for place, one in enumerate(found.own_fills)
+        if Side(one.side) is side and (not skip or one.decision_id != skip)
+    }
+    return (
+        Measured(
+            observed=len(names) + 1,
+            limit=case.families.messages.repeats_max.value,
+            reason=Reason.EXECUTIONS_REPEATED,
+            breach=Action.HALT,
+        ),
+    )
+
+
+R14: Final = Rule(
+    rule_id=RuleId.R14,
+    version=1,
+    title="Repeated execution: executed orders of one side in one instrument in ten minutes",
+    checks=(Check(name="orders", unit=Unit.COUNT, scope=Scope.INSTRUMENT),),
+    measure=_repeats,
+)

@@ -1,0 +1,208 @@
+"""What joint paths say about losses of a book: shortfall, and the chance that a limit trips.
+
+Rules:
+- Integers only. A loss is rounded up, an error is rounded up, so rounding never permits more.
+- An estimate from a sample is uncertain: each one comes with its Monte Carlo error, and what is
+  compared with a budget is the estimate plus the policy's number of errors.
+- Every lot held and pending counts; each instrument's paths move its price of now.
+- Days are counted in steps from now: with daily bars each step ends a day. A limit that has already
+  tripped cannot trip again, so it is left out.
+
+Source: expected shortfall and its asymptotic error from the influence function, Acerbi and Tasche
+(2002); upper end of a proportion, Wilson (1927).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import Final
+
+from risk.errors import PathsError
+from risk.intent import Side
+from risk.state.book import Book
+from risk.state.paths.joint import BookPaths, paths_digest
+from risk.state.paths.marginal import ONE_1E8
+
+BP: Final = 10_000
+DAY_US: Final = 86_400_000_000
+TAIL: Final = 40
+"""One in forty: a shortfall at 97.5 %."""
+_SCALE: Final = 2 * ONE_1E8
+"""Values are twice the mid times a move in 1e-8."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripLimits:
+    """The loss limits whose trip is asked for: R11 and R12, basis points."""
+
+    day_loss_bp: int
+    drawdown_bp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a position risks over the paths; basis points, of equity or of certainty.
+
+    Attributes:
+        shortfall_bp: Mean loss at the horizon in the worst 2.5 % of paths, of equity.
+        shortfall_error_bp: Its standard error.
+        shortfall_bound_bp: The estimate plus the policy's number of errors.
+        trip_bp: Share of paths in which a loss limit trips.
+        trip_bound_bp: Upper end of that share, at the same number of errors.
+    """
+
+    n_paths: int
+    shortfall_bp: int
+    shortfall_error_bp: int
+    shortfall_bound_bp: int
+    trip_bp: int
+    trip_bound_bp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookLosses:
+    """A book on its joint paths, with one instrument's quantity left open.
+
+    Attributes:
+        rest: Change in value of everything else, scaled, shape [paths, steps].
+        lot: Change in value of one lot of the open instrument, likewise.
+        days: Day of each step, from 0.
+    """
+
+    equity_minor: int
+    day_start_minor: int
+    peak_minor: int
+    rest: tuple[tuple[int, ...], ...]
+    lot: tuple[tuple[int, ...], ...]
+    days: tuple[int, ...]
+    limits: TripLimits
+    errors_bp: int
+    paths_digest: str
+
+    def at(self, lots: int) -> Estimate:
+        """Return the estimate for a quantity of the open instrument, in signed lots."""
+        values = [
+            [(a + lots * b) // _SCALE for a, b in zip(rest, lot, strict=True)]
+            for rest, lot in zip(self.rest, self.lot, strict=True)
+        ]
+        shortfall, error = shortfall_of([-path[-1] for path in values])
+        trips = sum(self._trips(path) for path in values)
+        bound = -(-(shortfall * BP + error * self.errors_bp) // BP)
+        return Estimate(
+            n_paths=len(values),
+            shortfall_bp=self._bp(shortfall),
+            shortfall_error_bp=self._bp(error),
+            shortfall_bound_bp=self._bp(bound),
+            trip_bp=-(-trips * BP // len(values)),
+            trip_bound_bp=proportion_bound(trips, len(values), self.errors_bp),
+        )
+
+    def _bp(self, loss_minor: int) -> int:
+        return -(-loss_minor * BP // self.equity_minor)
+
+    def _trips(self, path: Sequence[int]) -> bool:
+        """Return whether a loss limit trips on a path of changes in value, that has not yet."""
+        day_bp, drawdown_bp = self.limits.day_loss_bp, self.limits.drawdown_bp
+        start, before, peak = self.day_start_minor, self.equity_minor, self.peak_minor
+        today = (start - before) * BP > day_bp * start
+        sunk = (peak - before) * BP > drawdown_bp * peak
+        day = 0
+        for change, of_day in zip(path, self.days, strict=True):
+            equity = self.equity_minor + change
+            if equity <= 0:
+                return True
+            if of_day != day:
+                start, day, today = before, of_day, False
+            if not today and (start - equity) * BP > day_bp * start:
+                return True
+            peak = max(peak, equity)
+            if not sunk and (peak - equity) * BP > drawdown_bp * peak:
+                return True
+            before = equity
+        return False
+
+
+def book_losses(
+    paths: BookPaths,
+    book: Book,
+    symbol: str,
+    *,
+    twice_lot_minor: int,
+    limits: TripLimits,
+    errors_bp: int,
+) -> BookLosses:
+    """Return a book's losses with the quantity of one instrument left open.
+
+    `twice_lot_minor` is twice the value of one lot of it at the mid.
+
+    Raises:
+        PathsError: there are no paths of the instrument or of one that the book has, or the book
+            has no equity.
+    """
+    lot = paths.of(symbol)
+    if lot is None or book.equity_minor <= 0 or twice_lot_minor <= 0:
+        raise PathsError(f"{symbol}: no paths, or a book without equity")
+    steps = len(lot[0])
+    rest = [[0] * steps for _ in lot]
+    for name, value in _others(book, symbol).items():
+        moves = paths.of(name)
+        if moves is None:
+            raise PathsError(f"{name}: in the book, and no paths of it")
+        for row, path in zip(rest, moves, strict=True):
+            for step, move in enumerate(path):
+                row[step] += value * move
+    return BookLosses(
+        equity_minor=book.equity_minor,
+        day_start_minor=max(1, book.day.start_minor),
+        peak_minor=max(1, book.peak_minor),
+        rest=tuple(map(tuple, rest)),
+        lot=tuple(tuple(twice_lot_minor * move for move in path) for path in lot),
+        days=tuple((step * paths.bar_us - 1) // DAY_US for step in range(1, steps + 1)),
+        limits=limits,
+        errors_bp=errors_bp,
+        paths_digest=paths_digest(paths),
+    )
+
+
+def instruments_of(book: Book, symbol: str) -> tuple[str, ...]:
+    """Return what else a book holds or may come to hold, sorted."""
+    return tuple(sorted(_others(book, symbol)))
+
+
+def shortfall_of(losses: Sequence[int]) -> tuple[int, int]:
+    """Return the mean of the worst 2.5 % of losses and its standard error, both rounded up."""
+    n = len(losses)
+    worst = sorted(losses, reverse=True)
+    edge = worst[n // TAIL]
+    over = [TAIL * (loss - edge) for loss in worst[: n // TAIL]]
+    shortfall = edge - (-sum(over) // n)
+    if n == 1:
+        return shortfall, abs(shortfall)
+    # variance of the influences times n squared, so that no division loses anything
+    spread = max(0, n * sum(one * one for one in over) - sum(over) ** 2)
+    return shortfall, isqrt(spread // (n * n * (n - 1))) + 1
+
+
+def proportion_bound(found: int, n: int, errors_bp: int) -> int:
+    """Return the upper end of a share, basis points rounded up; never zero for a finite sample."""
+    z, one = errors_bp, BP
+    root = isqrt(z * z * (found * (n - found) * one * one // n + z * z // 4)) + 1
+    upper = found * one * one + z * z // 2 + root
+    return min(BP, -(-upper * BP // (n * one * one + z * z)))
+
+
+def _others(book: Book, symbol: str) -> dict[str, int]:
+    """Return twice the value, minor units, of everything else held and pending, by instrument."""
+    found: dict[str, int] = {}
+    for held in book.positions:
+        if held.instrument != symbol and held.lots:
+            found[held.instrument] = 2 * held.value_minor
+    for order in book.reservations:
+        if order.instrument == symbol:
+            continue
+        marked = book.position(order.instrument)
+        price = order.limit_ticks if marked is None else marked.mark_ticks
+        lots = order.open_lots if order.side is Side.BUY else -order.open_lots
+        found.setdefault(order.instrument, 0)
+        found[order.instrument] += 2 * lots * price * order.unit_minor
+    return found

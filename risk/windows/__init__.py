@@ -1,0 +1,8 @@
+"""What many records show together: statistics of a window, never a verdict on one order.
+
+Not here: rules on one order (`risk/rules`), gathering from the ledger (`gateway/evidence`).
+
+    allocation  the split of an aggregated order, and what clients got over a window
+    conduct/    do events of own orders match an indicator of market abuse?
+    fairness/   does what the gate and the model do differ by a group?
+"""

@@ -1,0 +1,20 @@
+"""Patterns of conduct in the orders of one firm: for each one a detector and a predicate.
+
+A pattern is a fold over order events with two questions. `take` reads an event and says whether the
+pattern is complete: the detector, for cases. `blocks` says whether a new order would complete it or
+go on with it: the predicate, before the trade. It looks at counters only, so its cost does not grow
+with history. A cancel is never blocked. An alarm is "the events match indicator X", never a
+statement of intent.
+
+Not here: cases and who may see them, rules on one order (`risk/rules`), made-up worlds (`scripts`).
+
+    events        what a pattern reads: an order placed, cancelled or traded; an alarm
+    rolling       sums over the last seconds, in whole numbers
+    spoofing      short-lived size on one side, trades on the other
+    layering      several own price levels that go after a trade on the other side
+    wash          trades of one owner against each other
+    closing       a large aggressive share of the last minutes before the close
+    stuffing      many messages and no trade
+    ignition      trades that move the price, then trades back
+    coordination  two agents whose orders keep coming together
+"""

@@ -1,0 +1,127 @@
+"""The criteria of fairness as versioned data: who proposed them, who agreed, from when they count.
+
+A firm sets its own criteria; until it has, those of the product count, which nobody signed off. A
+run of the tests names the criteria by digest.
+
+Protected terms name what a person is. They, and the proxies that are listed, may enter neither a
+prompt nor the text of an intent. Terms are compared word by word, folded: NFKC, lower case.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+from risk.canonical import digest
+from risk.documents import document_of, value_of
+
+MASK: Final = "[masked]"
+_WORD: Final = re.compile(r"\w+", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOff:
+    """What one stakeholder said: `agreed` or `objected`, and the objection's text."""
+
+    role: str
+    who: str
+    vote: str
+    objection: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessCriteria:
+    """What is tested, and which words may not enter.
+
+    Attributes:
+        version: 1, 2, ..: a firm's criteria follow each other.
+        proposer: Who proposed them.
+        effective_day: The first day that they count for.
+        attributes: What the window's tests compare.
+        protected: Terms of protected attributes, folded.
+        proxies: Terms that stand for one, folded.
+    """
+
+    version: int
+    proposer: str
+    effective_day: str
+    attributes: tuple[str, ...]
+    protected: tuple[str, ...]
+    proxies: tuple[str, ...]
+    signed_off: tuple[SignOff, ...]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """Every term that may not enter."""
+        return frozenset((*self.protected, *self.proxies))
+
+
+PRODUCT: Final = FairnessCriteria(
+    version=1,
+    proposer="the product",
+    effective_day="1970-01-01",
+    attributes=("region", "sector", "side", "agent", "client"),
+    protected=(
+        *("age", "aged", "birth", "born", "caste", "citizen", "citizenship", "colour", "color"),
+        *("disability", "disabled", "ethnic", "ethnicity", "female", "gay", "gender", "genetic"),
+        *("genetics", "homosexual", "husband", "lesbian", "male", "marital", "married", "mother"),
+        *("nationality", "pregnancy", "pregnant", "race", "racial", "religion", "religious"),
+        *("sex", "sexual", "transgender", "wife", "woman", "women", "man", "men"),
+        *("christian", "muslim", "jewish", "jew", "hindu", "buddhist", "sikh", "atheist"),
+    ),
+    proxies=(
+        *("accent", "birthplace", "dialect", "forename", "maiden", "postcode", "surname"),
+        *("zipcode", "neighbourhood", "neighborhood"),
+    ),
+    signed_off=(),
+)
+
+
+def criteria_digest(criteria: FairnessCriteria) -> str:
+    """Return the digest of every field (hex SHA-256)."""
+    return digest("countersign.fairness.criteria/1", document_of(criteria))
+
+
+def criteria_of(document: object) -> FairnessCriteria:
+    """Read criteria back.
+
+    Raises:
+        DocumentError: the document is not criteria.
+    """
+    return value_of(FairnessCriteria, document)
+
+
+def found_terms(text: str, terms: frozenset[str]) -> tuple[str, ...]:
+    """Return the listed terms that a text has as words, sorted."""
+    return tuple(sorted({word for word, _, _ in _words(text)} & terms))
+
+
+def masked(text: str, terms: frozenset[str]) -> str:
+    """Return the text with each listed word replaced by `MASK`."""
+    kept, at = [], 0
+    folded = unicodedata.normalize("NFKC", text)
+    for word, start, end in _words(text):
+        if word in terms:
+            kept += [folded[at:start], MASK]
+            at = end
+    return "".join([*kept, folded[at:]]) if kept else text
+
+
+def _words(text: str) -> list[tuple[str, int, int]]:
+    """Return the folded words of a text with their places in its NFKC form."""
+    folded = unicodedata.normalize("NFKC", text)
+    return [
+        (part.casefold(), found.start() + place, found.start() + place + len(part))
+        for found in _WORD.finditer(folded)
+        for place, part in _parts(found.group())
+    ]
+
+
+def _parts(word: str) -> list[tuple[int, str]]:
+    """Split a word at underscores, so that `client_gender` is two words."""
+    parts, at = [], 0
+    for part in word.split("_"):
+        if part:
+            parts.append((at, part))
+        at += len(part) + 1
+    return parts

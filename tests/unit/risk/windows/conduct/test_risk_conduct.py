@@ -1,0 +1,315 @@
+"""Each pattern is found at its threshold and not one unit below; a new order of it is blocked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from risk.intent import Side
+from risk.windows.conduct.closing import Closing
+from risk.windows.conduct.coordination import (
+    Coordination,
+    CoordinationLimits,
+    coordinated,
+    pairs,
+    tail,
+)
+from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, Indicator
+from risk.windows.conduct.ignition import Ignition
+from risk.windows.conduct.layering import Layering
+from risk.windows.conduct.rolling import Rolling
+from risk.windows.conduct.spoofing import Spoofing
+from risk.windows.conduct.stuffing import Stuffing
+from risk.windows.conduct.wash import Wash
+from scripts.bench_conduct import LIMITS, alarms, measure
+from scripts.conduct_worlds import INSIDE, OUTSIDE, PLANTED, honest, planted
+
+BUY, SELL = Side.BUY, Side.SELL
+MS = 1_000
+
+
+def event(time_ms: int, deed: Deed, order: str, side: Side = BUY, **more: Any) -> ConductEvent:  # noqa: ANN401 - any field
+    """Return an event of one owner; its record is its time."""
+    values: dict[str, Any] = {"qty_lots": 100, "price_ticks": 100, "level_lots": 500, **more}
+    owner = values.pop("owner", "desk")
+    return ConductEvent(
+        seq=time_ms,
+        time_us=time_ms * MS,
+        deed=deed,
+        order=order,
+        agent=values.pop("agent", owner),
+        owner=owner,
+        instrument="XYZ",
+        side=side,
+        **values,
+    )
+
+
+def spoof(*, traded: int = 66, shown: int = 500, rest_ms: int = 1_999) -> list[ConductEvent]:
+    """Place two orders that rest for a moment, around a trade of the other side."""
+    last = 3_000 + rest_ms
+    return [
+        event(0, Deed.PLACED, "s", SELL, qty_lots=traded),
+        event(100, Deed.PLACED, "a", level_lots=shown),
+        event(200, Deed.TRADED, "s", SELL, qty_lots=traded),
+        event(100 + rest_ms, Deed.CANCELLED, "a"),
+        event(3_000, Deed.PLACED, "b", level_lots=shown),
+        event(last, Deed.CANCELLED, "b"),
+    ]
+
+
+def said(fold: Any, events: Sequence[ConductEvent]) -> list[tuple[int, ...]]:  # noqa: ANN401 - any
+    return [found.evidence for one in events if (found := fold.take(one)) is not None]
+
+
+def test_spoofing_is_found_at_its_thresholds() -> None:
+    assert said(Spoofing(), spoof()) == [(200, 2_099, 4_999)]
+    assert said(Spoofing(), spoof(traded=67)) == [], "200 is less than three times 67"
+    assert said(Spoofing(), spoof(shown=501)) == [], "not a fifth of the level"
+    assert said(Spoofing(), spoof(rest_ms=2_000)) == [], "rested for two seconds"
+
+
+def test_who_cancels_on_both_sides_is_no_spoofer() -> None:
+    both = [
+        event(50, Deed.PLACED, "o", SELL, qty_lots=101),
+        event(60, Deed.CANCELLED, "o", SELL, qty_lots=101),
+        *spoof(),
+    ]
+    assert said(Spoofing(), both) == []
+
+
+def test_an_order_is_blocked_whose_cancel_would_make_the_pattern_complete() -> None:
+    fold = Spoofing()
+    for one in spoof()[:3]:
+        fold.take(one)
+    more = event(3_000, Deed.PLACED, "b")
+    assert not fold.blocks(more), "nothing was cancelled yet"
+    fold.take(spoof()[3])
+    assert fold.blocks(more)
+    assert not fold.blocks(replace(more, qty_lots=97)), "197 is less than three times 66"
+    assert not fold.blocks(replace(more, side=SELL))
+    assert not fold.blocks(event(60_000, Deed.PLACED, "b")), "it is over"
+
+
+def layers(
+    *, levels: int = 3, cancel_ms: int = 10_000, built_ms: int = 9_000
+) -> list[ConductEvent]:
+    return [
+        *(event(n, Deed.PLACED, f"l{n}", SELL, price_ticks=101 + n) for n in range(levels)),
+        event(50, Deed.PLACED, "b"),
+        event(built_ms, Deed.TRADED, "b"),
+        *(event(cancel_ms + n, Deed.CANCELLED, f"l{n}", SELL) for n in range(levels)),
+    ]
+
+
+def test_layering_is_found_at_its_thresholds() -> None:
+    assert said(Layering(), layers()) == [(0, 1, 2, 9_000, 10_000, 10_001, 10_002)]
+    assert said(Layering(), layers(levels=2)) == []
+    assert said(Layering(), layers(cancel_ms=14_001)) == [], "they went later"
+    assert said(Layering(), layers(built_ms=10_001)) == [], "they were there before"
+    assert said(Layering(), layers(levels=5)[:-1]) != [], "four of five are 80 %"
+    assert said(Layering(), layers(levels=5)[:-2]) == []
+    same = [replace(one, price_ticks=100) for one in layers()]
+    assert said(Layering(), same) == [], "one level"
+
+
+def test_one_level_more_is_blocked_behind_the_trade() -> None:
+    fold = Layering()
+    for one in layers()[:5]:
+        fold.take(one)
+    assert fold.blocks(event(9_100, Deed.PLACED, "more", SELL, price_ticks=110))
+    assert not fold.blocks(event(9_100, Deed.PLACED, "more", BUY))
+    assert not fold.blocks(event(14_001, Deed.PLACED, "more", SELL))
+
+
+def washed(pairs_: int = 3, *, gap_ms: int = 60_000, ticks: int = 1, less: int = 0) -> Any:  # noqa: ANN401 - a list
+    found = []
+    for n in range(pairs_):
+        at = n * 100_000
+        found.append(event(at, Deed.TRADED, f"b{n}"))
+        lots, price = 100 - less, 100 + ticks
+        sold = event(at + gap_ms, Deed.TRADED, f"s{n}", SELL, qty_lots=lots, price_ticks=price)
+        found.append(sold)
+    return found
+
+
+def test_wash_is_found_at_its_thresholds() -> None:
+    assert len(said(Wash(), washed())) == 1
+    assert said(Wash(), washed(2)) == []
+    assert said(Wash(), washed(gap_ms=60_001)) == []
+    assert said(Wash(), washed(ticks=2)) == []
+    assert len(said(Wash(), washed(less=9))) == 1
+    assert said(Wash(), washed(less=10)) == [], "the position changes by more than 5 %"
+
+
+def test_other_trades_between_the_pairs_are_a_reason_of_their_own() -> None:
+    trades = [event(n * 100_000 + 500, Deed.TRADED, f"o{n}", price_ticks=150) for n in range(3)]
+    back = [event(n * 100_000 + 600, Deed.TRADED, f"p{n}", SELL, price_ticks=170) for n in range(3)]
+    mixed = sorted([*washed(), *trades, *back], key=lambda one: one.time_us)
+    assert said(Wash(), mixed) == []
+
+
+def test_the_order_that_would_make_the_last_pair_is_blocked() -> None:
+    fold = Wash()
+    for one in washed()[:-1]:
+        fold.take(one)
+    last = washed()[-1]
+    assert fold.blocks(replace(last, deed=Deed.PLACED))
+    assert not fold.blocks(replace(last, deed=Deed.PLACED, price_ticks=120))
+    assert not fold.blocks(replace(last, deed=Deed.PLACED, owner="another"))
+    early = Wash()
+    early.take(washed()[0])
+    assert not early.blocks(washed()[1])
+
+
+def closing(lots: int, *, aggressive: bool = True, left_s: int = 600) -> list[ConductEvent]:
+    more: dict[str, Any] = {
+        "aggressive": aggressive,
+        "to_close_us": left_s * SECOND_US,
+        "market_lots": 1_500,
+    }
+    return [event(n, Deed.TRADED, f"c{n}", qty_lots=lots, **more) for n in range(3)]
+
+
+def test_marking_the_close_is_found_at_its_thresholds_and_told_once() -> None:
+    assert said(Closing(), closing(101)) == [(0, 1, 2)]
+    assert said(Closing(), closing(100)) == [], "a fifth is no more than a fifth"
+    assert said(Closing(), closing(400, aggressive=False)) == []
+    assert said(Closing(), closing(400, left_s=601)) == []
+    assert len(said(Closing(), [*closing(101), *closing(101)])) == 1
+    thin = [replace(one, market_lots=0) for one in closing(333)]
+    assert said(Closing(), thin) == [], "999 lots are too few to say anything"
+
+
+def test_the_aggressive_order_that_makes_the_share_too_large_is_blocked() -> None:
+    fold = Closing()
+    for one in closing(101)[:2]:
+        fold.take(one)
+    order = replace(closing(99)[2], deed=Deed.PLACED)
+    assert fold.blocks(order)
+    assert not fold.blocks(replace(order, qty_lots=98))
+    assert not fold.blocks(replace(order, aggressive=False))
+
+
+def stuffed(messages: int) -> list[ConductEvent]:
+    return [event(n, Deed.PLACED, f"q{n}") for n in range(messages)]
+
+
+def test_stuffing_is_found_at_its_thresholds_and_the_message_before_is_blocked() -> None:
+    assert len(said(Stuffing(), stuffed(21))) == 1
+    assert said(Stuffing(), stuffed(20)) == []
+    traded = [event(0, Deed.TRADED, "t"), *stuffed(40)]
+    assert said(Stuffing(), traded) == []
+    fold = Stuffing()
+    for one in stuffed(20):
+        fold.take(one)
+    assert fold.blocks(event(30, Deed.PLACED, "x"))
+    assert not fold.blocks(event(1_020, Deed.PLACED, "x"))
+
+
+def test_two_agents_that_come_together_are_found_and_two_that_do_not_are_not() -> None:
+    def made(later_ms: int) -> list[ConductEvent]:
+        times = [n * 50_000 + (n * 7_919) % 20_000 for n in range(20)]
+        first = [event(at, Deed.PLACED, f"a{at}", agent="a") for at in times]
+        second = [event(at + later_ms, Deed.PLACED, f"b{at}", agent="b") for at in times]
+        return sorted([*first, *second], key=lambda one: one.time_us)
+
+    (alarm,) = coordinated(made(999))
+    assert (alarm.who, len(alarm.evidence)) == ("a b", 40)
+    assert coordinated(made(15_000)) == ()
+    (apart,) = pairs(made(15_000), CoordinationLimits())
+    assert (apart.orders, apart.together, apart.p_value) == (20, 0, Fraction(1))
+    fold = Coordination()
+    for one in made(999):
+        fold.take(one)
+    leads = event(2_000_000, Deed.PLACED, "lead", agent="a")
+    fold.take(leads)
+    assert fold.blocks(event(2_000_500, Deed.PLACED, "f", agent="b"))
+    assert not fold.blocks(event(2_000_500, Deed.PLACED, "f", SELL, agent="b"))
+    assert not fold.blocks(event(2_002_000, Deed.PLACED, "f", agent="b"))
+    assert not fold.blocks(event(2_000_500, Deed.PLACED, "f", agent="c"))
+
+
+def test_a_binomial_tail_is_exact_and_rounded_up() -> None:
+    assert tail(0, 5, Fraction(1, 2)) == 1
+    assert tail(3, 3, Fraction(1, 2)) == Fraction(1, 8)
+    assert tail(2, 3, Fraction(1, 2)) == Fraction(1, 2)
+    assert tail(20, 20, Fraction(1, 100)) == Fraction(1, 10**9), "never zero"
+
+
+def test_what_is_older_than_the_span_leaves_the_sum() -> None:
+    rolling = Rolling(10)
+    rolling.add(0, 5, 1)
+    rolling.add(10, 7, 2)
+    assert (rolling.total, rolling.count, rolling.seqs) == (12, 2, (1, 2))
+    rolling.forget(11)
+    assert (rolling.total, rolling.count, rolling.seqs) == (7, 1, (2,))
+
+
+@pytest.mark.parametrize("pattern", list(Indicator))
+@pytest.mark.parametrize("spans", [INSIDE, OUTSIDE])
+def test_a_planted_episode_is_found_in_an_honest_hour(pattern: Indicator, spans: Any) -> None:  # noqa: ANN401 - ranges
+    base = honest(1)
+    events = planted(base, 1, pattern, spans[pattern])
+    found = [one.who for one in alarms(pattern, LIMITS[pattern], events)]
+    assert [who for who in found if who.startswith(PLANTED)]
+    assert not alarms(pattern, LIMITS[pattern], base.done())
+
+
+def test_the_measure_counts_what_it_says() -> None:
+    found, bent = measure(1, 1)
+    assert set(found) == set(Indicator)
+    assert all(one.episodes == 1 and one.orders > 1_000 for one in found.values())
+    assert {name.split(" ")[0] for pattern, name, _ in bent if pattern is Indicator.STUFFING} == {
+        "span_us",
+        "messages",
+        "quiet_us",
+    }
+
+
+def ignite(
+    *, moved: int = 10, back: int = 200, back_ms: int = 60_000, trades: int = 4
+) -> list[ConductEvent]:
+    """Buy in a row at rising prices, then sell some of it."""
+    last = trades - 1
+    bought = [
+        event(1_000 * n, Deed.TRADED, f"b{n}", BUY, price_ticks=100 + moved * n // last)
+        for n in range(trades)
+    ]
+    sold = event(1_000 * last + back_ms, Deed.TRADED, "s", SELL, qty_lots=back)
+    return [*bought, sold]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, True),
+        ({"moved": 9}, False),
+        ({"back": 199}, False),
+        ({"back_ms": 60_001}, False),
+        ({"trades": 3}, False),
+    ],
+)
+def test_trades_that_move_the_price_and_are_traded_back(
+    change: dict[str, int],
+    found: bool,  # noqa: FBT001 - a fact
+) -> None:
+    events = ignite(**change)
+    (*before, last) = events
+    fold = Ignition()
+    assert [fold.take(one) for one in before] == [None] * len(before)
+    enough = change.keys() <= {"back"}
+    assert fold.blocks(replace(last, deed=Deed.PLACED)) is enough
+    alarm = fold.take(last)
+    assert (alarm is not None) is found
+    if alarm is not None:
+        assert alarm.evidence == tuple(one.seq for one in events)
+    assert not fold.blocks(replace(last, deed=Deed.PLACED)) or not found
+
+
+def test_a_trade_of_the_other_side_ends_the_run() -> None:
+    first, second, *rest = ignite()
+    against = replace(second, side=SELL)
+    assert not alarms(Indicator.IGNITION, LIMITS[Indicator.IGNITION], [first, against, *rest])
