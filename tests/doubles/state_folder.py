@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gateway.installation.children.own_process import Started, is_running
 from gateway.installation.children.postgres import EmbeddedPostgres
 
 
@@ -19,11 +20,18 @@ def state_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        pid_file = folder / "ems" / "pid"
-        with suppress(OSError, ValueError, IndexError):
-            os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+        with suppress(OSError, ValueError):
+            end_simulator(folder / "ems" / "pid")
         if (folder / "pg").exists():
             server = EmbeddedPostgres(folder)
             server.start()
             server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_simulator(noted: Path) -> None:
+    """SIGKILL the simulator that this file names, unless its process id is another's by now."""
+    pid, began, _ = noted.read_text().split()
+    simulator = Started(int(pid), int(began))
+    if is_running(simulator):
+        os.kill(simulator.pid, signal.SIGKILL)

@@ -18,7 +18,7 @@ _TIME = re.compile(r"\b20\d{6}-\d\d:\d\d:\d\d(\.\d+)?")
 _DAY = re.compile(r"\b20(?:19|[2-9]\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
 _SUM = re.compile(r"\x0110=\d{3}\x01|\x019=\d+\x01")
 _LEFT_OUT = frozenset(
-    {"policy", "signatures", "heads", "versions", "git", "press_id", "raw_digest"}
+    {"policy", "signatures", "heads", "versions", "git", "press_id", "raw_digest", "boot_id"}
 )
 _MEASURED = frozenset({"decision_to_wire_us", "pressed_us", "confirmed_us", "elapsed_us"})
 _2019_US = 1_546_300_800_000_000

@@ -1,8 +1,6 @@
 """A gateway starts while its broker is away, says so, and goes on when the broker comes."""
 
-import os
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +18,7 @@ from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 from tests.doubles.fix_world import Broker
+from tests.doubles.state_folder import end_simulator
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
 
@@ -70,7 +69,7 @@ def test_a_stranger_who_takes_the_simulators_port_gets_no_order(walk_state: Path
     with live_desk.desk(walk_state) as app, Agent(app) as agent:
         assert app.simulator is not None
         open_session(app, live_desk.sessions(1)[0])
-        os.kill(int((walk_state / "ems" / "pid").read_text().split()[0]), signal.SIGKILL)
+        end_simulator(walk_state / "ems" / "pid")
         wait_for(lambda: app.fix.state is not SessionState.READY, 60.0, part="the loss")
         stranger = Broker(walk_state / "stranger")
         stranger.config = replace(stranger.config, port=app.simulator.port)
