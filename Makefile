@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation crash fight kill-throws crash-gateways fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ bench-fix: setup ## measure the way to the broker: decision to wire, kill of 500
 bench-allocation: setup ## measure how often the test of allocation finds cherry-picking (QUICK=1: five windows)
 	@$(BIN)/python -m scripts.bench_allocation $(if $(QUICK),--quick)
 
+exactness: setup ## measure that drafts change no token and no law: 1,000 prompts, 500,000 tokens (QUICK=1: a few)
+	@$(BIN)/python -m scripts.bench_exactness $(if $(QUICK),--quick)
+
 bench-conduct: setup ## measure how well the patterns of conduct are found, and honest alarms (QUICK=1: three hours)
 	@$(BIN)/python -m scripts.bench_conduct $(if $(QUICK),--quick)
 
@@ -90,6 +93,10 @@ crash: setup ## crash the ledger N times (from 1,000: writes docs/measured/crash
 fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
 	@$(BIN)/python -m tests.crash.ledger_fight --minutes $(or $(MINUTES),10) \
 		$(if $(SEED),--seed $(SEED)) --write
+
+engine-faults: setup ## break the engine N times under whole gateways (N=200 SEED=; from 200: writes docs/measured/engine-faults.md)
+	@$(BIN)/python -m tests.crash.engine_faults --faults $(or $(N),200) $(if $(SEED),--seed $(SEED)) \
+		$(shell [ "$(or $(N),200)" -ge 200 ] && echo --write)
 
 kill-throws: setup ## press the kill N times while the line is silent (N=100 SEED=; from 100: writes docs/measured/kill-throws.md)
 	@$(BIN)/python -m tests.crash.kill_throws --throws $(or $(N),100) $(if $(SEED),--seed $(SEED)) \

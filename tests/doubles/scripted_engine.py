@@ -10,6 +10,7 @@ import socket
 import time
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 
 from inference.engine.frames import MAGIC, config_from
 from inference.engine.main import EngineServer, end_with_parent, run
@@ -45,14 +46,21 @@ class Behaviour(StrEnum):
 class ScriptedEngine:
     """Answers requests one by one, in order."""
 
-    def __init__(self, behaviour: Behaviour, config: EngineConfig, server: EngineServer) -> None:
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        config: EngineConfig,
+        server: EngineServer,
+        moods: Path | None = None,
+    ) -> None:
         if behaviour is Behaviour.CRASH_AT_START:
             os._exit(9)
         if behaviour is Behaviour.NEVER_READY:
             time.sleep(3600)
         if behaviour is Behaviour.BAD_FILES:
             raise RegistryError("target/model.safetensors is not what the manifest says")
-        self._behaviour = behaviour
+        self._behaviour: Behaviour = behaviour
+        self._moods = moods
         self._config = config
         self._server = server
         self._waiting: dict[str, tuple[SampleRequest, float]] = {}
@@ -84,6 +92,8 @@ class ScriptedEngine:
 
     def begin(self, request: SampleRequest) -> None:
         """Take a request, or misbehave."""
+        if self._moods is not None:
+            self._behaviour = Behaviour(self._moods.read_text())
         if request.spec_k > self._config.spec_k:
             raise EngineRefusedError(f"look-ahead {request.spec_k} is above {self._config.spec_k}")
         if self._behaviour is Behaviour.HANG:
@@ -165,7 +175,7 @@ def _samples(capture: Capture) -> Samples:
 def main() -> int:
     """Run the child."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("behaviour", type=Behaviour)
+    arguments.add_argument("behaviour")
     arguments.add_argument("--fd", type=int, required=True)
     arguments.add_argument("--parent", type=int, required=True)
     arguments.add_argument("--nice", type=int, default=0)
@@ -174,11 +184,13 @@ def main() -> int:
     end_with_parent(given.parent)
     server = EngineServer(socket.socket(fileno=given.fd))
     config = config_from(given.config)
-    if given.behaviour is Behaviour.DEAF:
-        engine = ScriptedEngine(given.behaviour, config, server)
-        server.introduce(engine.describe())
+    told = str(given.behaviour)
+    moods = Path(told[1:]) if told.startswith("@") else None
+    behaviour = Behaviour.WELL if moods else Behaviour(told)
+    if behaviour is Behaviour.DEAF:
+        server.introduce(ScriptedEngine(behaviour, config, server).describe())
         time.sleep(3600)
-    return run(server, lambda: ScriptedEngine(given.behaviour, config, server))
+    return run(server, lambda: ScriptedEngine(behaviour, config, server, moods))
 
 
 if __name__ == "__main__":
