@@ -26,7 +26,11 @@ from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
+from gateway.evidence.replay.whole import replay_all
+from gateway.installation import settings
 from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.place import Place
+from gateway.installation.state import StateFolder
 from inference.weights.registry import read_table
 from tests.doubles.audit_spoiled import arm, disarm
 from tests.doubles.programs import ROOT, play, verb
@@ -121,6 +125,32 @@ def test_every_decision_replays_in_another_process_place_and_order(played: Playe
             "rounds_captured",
             "forecast_made",
         ]
+
+
+def test_all_decisions_replay_at_once_and_a_spoilt_one_is_named(
+    played: Played, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = verb(played.state, "replay", "--all")
+    assert done.returncode == OK, done.stdout + done.stderr
+    assert f"REPLAYED {DECISIONS} of {DECISIONS} decisions" in done.stdout
+    both = verb(played.state, "replay", "--all", played.decisions[0])
+    assert (both.returncode, "or --all" in both.stderr) == (2, True)
+    spoilt = Altered(played.dsn, Kind.FORECAST_MADE, change("forecast.expected_1e8", one_more))
+    try:
+        place = Place(
+            dsn=played.dsn,
+            reader=spoilt,
+            state=StateFolder.of(settings.load(state=played.state)),
+            settings=settings.load(state=played.state),
+        )
+        assert replay_all(place) == 1
+    finally:
+        spoilt.close()
+    told = capsys.readouterr().out
+    assert [line.split()[1].rstrip(":") for line in told.splitlines() if "DIFFERS" in line] == (
+        played.decisions
+    )
+    assert f"REPLAYED 0 of {DECISIONS} decisions" in told
 
 
 def test_an_unknown_decision_is_one_line(played: Played) -> None:

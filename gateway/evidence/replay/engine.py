@@ -40,12 +40,17 @@ def sampled_again(
     asked = [q for q in questions if q.model_digest == pair.manifest_digest]
     if not asked:
         return ("not sampled again: the recorded weights are not at hand",)
-    with _engine(pair, asked[0].evidence) as engine:
+    with engine_of(pair, asked[0].evidence) as engine:
         return tuple(again(question, engine, table) for question in asked)
 
 
 @contextmanager
-def _engine(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
+def engine_of(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
+    """Start an engine as the one that made this evidence; stop it at the end.
+
+    Raises:
+        NotReadyError: when it does not start.
+    """
     progress = Progress(sys.stderr)
     progress.say("engine  starting (half a minute)")
     with tempfile.TemporaryDirectory(prefix="countersign-replay-") as folder:

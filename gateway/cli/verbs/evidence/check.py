@@ -157,22 +157,28 @@ def show(
 
 
 def replay(
-    decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
+    decision: Annotated[str | None, typer.Argument(help=DECISION_HELP)] = None,
+    every: Annotated[bool, typer.Option("--all", help="every decision of the ledger")] = False,
     engine: Annotated[
         bool, typer.Option("--engine", help="also sample again and compare bits (half a minute)")
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Recompute one decision from its records and the model's weights; name what differs.
+    """Recompute one decision, or all, from records and the model's weights; name what differs.
 
-    Example: countersign replay DECISION --engine
+    Examples: countersign replay DECISION --engine; countersign replay --all
 
     Exit codes: 0 every step recomputes, 1 a step differs.
     """
+    if (decision is None) != every:
+        raise typer.BadParameter("name one decision, or --all; `countersign decisions` lists ids")
     from gateway.evidence.decisions import known
     from gateway.evidence.replay.replay import replay_decision
+    from gateway.evidence.replay.whole import replay_all
 
     with place_of(state) as place:
+        if decision is None:
+            raise typer.Exit(replay_all(place, engine=engine))
         raise typer.Exit(replay_decision(place, known(place, decision), engine=engine))
 
 
