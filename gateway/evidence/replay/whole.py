@@ -20,7 +20,7 @@ _Key = tuple[DrafterKind, int]
 
 
 @dataclass(slots=True)
-class _Counts:
+class _Replayed:
     """What has been replayed."""
 
     steps: int = 0
@@ -37,7 +37,7 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
 
     With `engine`, sample every forecast again too, of the pair that the settings name.
     """
-    bar, found = Progress(sys.stderr), _Counts()
+    bar, found = Progress(sys.stderr), _Replayed()
     ids = tuple(one.removeprefix("decision/") for one in place.reader.streams("decision/"))
     if not ids:
         sys.stdout.write("no decision on record\n")
@@ -72,7 +72,7 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
 
 
 def _sample(
-    place: Place, questions: list[tuple[str, RowQuestion]], found: _Counts, bar: Progress
+    place: Place, questions: list[tuple[str, RowQuestion]], found: _Replayed, bar: Progress
 ) -> None:
     table = place.table
     with engine_of(place.pair, questions[0][1].evidence) as child:
@@ -88,7 +88,7 @@ def _sample(
             found.tokens += sum(len(path) for path in paths(question.evidence))
 
 
-def _say(ids: tuple[str, ...], found: _Counts, *, engine: bool) -> None:
+def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
     for decision_id, difference in found.differing.items():
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
     if found.elsewhere:
