@@ -19,12 +19,16 @@ from typing import Any, Final, Protocol
 from risk.windows.conduct.closing import Closing, ClosingLimits
 from risk.windows.conduct.coordination import CoordinationLimits, coordinated
 from risk.windows.conduct.events import ConductAlarm, ConductEvent, Deed, Indicator
+from risk.windows.conduct.front_running import FrontRunning, FrontRunningLimits
 from risk.windows.conduct.ignition import Ignition, IgnitionLimits
 from risk.windows.conduct.layering import Layering, LayeringLimits
 from risk.windows.conduct.spoofing import Spoofing, SpoofingLimits
+from risk.windows.conduct.stop_run import StopRun, StopRunLimits
 from risk.windows.conduct.stuffing import Stuffing, StuffingLimits
 from risk.windows.conduct.wash import Wash, WashLimits
-from scripts.conduct_worlds import INSIDE, OUTSIDE, PLANTED, honest, planted
+from scripts.conduct_plants import PLANTED, planted
+from scripts.conduct_spans import INSIDE, OUTSIDE
+from scripts.conduct_worlds import honest
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "measured" / "conduct.md"
 EPISODES, SOME, QUICK = 100, 10, 3
@@ -39,6 +43,8 @@ LIMITS: Final[Mapping[Indicator, Any]] = {
     Indicator.STUFFING: StuffingLimits(),
     Indicator.COORDINATION: CoordinationLimits(),
     Indicator.IGNITION: IgnitionLimits(),
+    Indicator.FRONT_RUNNING: FrontRunningLimits(),
+    Indicator.STOP_RUN: StopRunLimits(),
 }
 
 
@@ -56,6 +62,8 @@ _FOLDS: Final[Mapping[Indicator, Any]] = {
     Indicator.CLOSING: Closing,
     Indicator.STUFFING: Stuffing,
     Indicator.IGNITION: Ignition,
+    Indicator.FRONT_RUNNING: FrontRunning,
+    Indicator.STOP_RUN: StopRun,
 }
 
 

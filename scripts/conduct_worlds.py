@@ -1,94 +1,29 @@
-"""Made-up order flow for the patterns of conduct: honest agents, their twins, and planted episodes.
+"""Made-up order flow for the patterns of conduct: honest agents, a twin for every pattern.
 
-Owners and agents of planted episodes have names that begin with `planted`. Each pattern has a
-benign twin in the honest flow: a market maker who reprices both sides, a ladder that rests, a desk
-that trades both ways, a hedger at the close, a burst of repricing, two readers of the same
-news, a worker
-whose slices follow a moving price and who trades back minutes later.
+Each pattern has a benign twin: a market maker who reprices both sides, a ladder that rests, a desk
+that trades both ways, a hedger at the close, a burst of repricing, two readers of the same news, a
+worker whose slices follow a moving price and who trades back minutes later, a colleague who buys
+while a large order waits for a person and keeps most of it or ends with a loss, and a trader who
+follows a price through its extreme and takes the loss at once or the gain minutes later.
+
+Not here: planted episodes (`scripts.conduct_plants`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from risk.intent import Side
-from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, Indicator
+from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, other
 
 HOUR_US: Final = 3_600 * SECOND_US
 CLOSE_US: Final = HOUR_US
-PLANTED: Final = "planted"
 MID: Final = 10_000
 LATE_US: Final = 600 * SECOND_US
 BACKGROUND: Final = 4_000
 """What others trade in the closing window."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A range of whole numbers from which a parameter is drawn."""
-
-    low: int
-    high: int
-
-    def draw(self, rng: random.Random) -> int:
-        """Return one of the numbers."""
-        return rng.randint(self.low, self.high)
-
-
-Spans = Mapping[str, Span]
-INSIDE: Final[Mapping[Indicator, Spans]] = {
-    Indicator.SPOOFING: {
-        "orders": Span(3, 6),
-        "lots": Span(200, 400),
-        "shown_pct": Span(50, 80),
-        "rest_ms": Span(300, 1_200),
-        "trade": Span(20, 60),
-    },
-    Indicator.LAYERING: {
-        "levels": Span(4, 6),
-        "build_ms": Span(1_000, 5_000),
-        "cancel_ms": Span(500, 2_000),
-    },
-    Indicator.WASH: {"pairs": Span(4, 6), "gap_s": Span(1, 20), "apart_pct": Span(0, 4)},
-    Indicator.CLOSING: {"share_pct": Span(30, 60), "trades": Span(4, 8)},
-    Indicator.STUFFING: {"messages": Span(30, 60)},
-    Indicator.COORDINATION: {"orders": Span(40, 60), "share_pct": Span(80, 100)},
-    Indicator.IGNITION: {
-        "trades": Span(5, 8),
-        "ticks": Span(15, 30),
-        "back_s": Span(5, 40),
-        "back_pct": Span(70, 100),
-    },
-}
-"""What the thresholds were chosen on."""
-OUTSIDE: Final[Mapping[Indicator, Spans]] = {
-    Indicator.SPOOFING: {
-        "orders": Span(2, 3),
-        "lots": Span(150, 200),
-        "shown_pct": Span(30, 49),
-        "rest_ms": Span(1_201, 1_800),
-        "trade": Span(61, 90),
-    },
-    Indicator.LAYERING: {
-        "levels": Span(3, 3),
-        "build_ms": Span(5_001, 9_000),
-        "cancel_ms": Span(2_001, 4_500),
-    },
-    Indicator.WASH: {"pairs": Span(3, 3), "gap_s": Span(21, 50), "apart_pct": Span(5, 8)},
-    Indicator.CLOSING: {"share_pct": Span(23, 29), "trades": Span(3, 3)},
-    Indicator.STUFFING: {"messages": Span(22, 29)},
-    Indicator.COORDINATION: {"orders": Span(25, 39), "share_pct": Span(60, 79)},
-    Indicator.IGNITION: {
-        "trades": Span(4, 4),
-        "ticks": Span(11, 14),
-        "back_s": Span(41, 55),
-        "back_pct": Span(55, 69),
-    },
-}
-"""Ranges that were not used when the thresholds were chosen."""
 
 
 @dataclass(slots=True)
@@ -124,6 +59,25 @@ class World:
         self.events.append(event)
         self.placed[name] = event
         return name
+
+    def waits(self, name: str, time_us: int) -> None:
+        """Let a placed order have waited since then for a person."""
+        waiting = replace(self.placed[name], time_us=time_us, deed=Deed.WAITING)
+        self.events.append(replace(waiting, to_close_us=max(0, CLOSE_US - time_us)))
+
+    def trades(self, owner: str, side: Side, lots: int, price: int, time_us: int) -> None:
+        """Place an order that trades at once."""
+        self.ends(self.place(time_us, owner, side, lots, price=price), time_us + 1_000, Deed.TRADED)
+
+    def extreme(self, time_us: int, side: Side, span_us: int) -> int:
+        """Return the highest price traded in a time before (lowest, for sales)."""
+        since = time_us - span_us
+        prices = [
+            one.price_ticks
+            for one in self.events
+            if one.deed is Deed.TRADED and since <= one.time_us < time_us
+        ]
+        return (max if side is Side.BUY else min)(prices, default=MID)
 
     def ends(self, name: str, time_us: int, deed: Deed, *, aggressive: bool = False) -> None:
         """Cancel or trade an order."""
@@ -174,6 +128,8 @@ def honest(seed: int) -> World:
     for number in range(4):
         _independent(world, f"agent{number}")
     _worker(world)
+    _waiters(world)
+    _breakouts(world)
     return world
 
 
@@ -276,115 +232,43 @@ def _worker(world: World) -> None:
         world.ends(name, at + 1_000, Deed.TRADED)
 
 
-def _spoof(world: World, owner: str, spans: Spans) -> None:
-    rng, side = world.rng, world.side()
-    start = rng.randint(0, HOUR_US - 60 * SECOND_US)
-    opposite = Side.SELL if side is Side.BUY else Side.BUY
-    trade = world.place(start, owner, opposite, spans["trade"].draw(rng))
-    at = start + 1_000
-    for number in range(spans["orders"].draw(rng)):
-        lots, rest = spans["lots"].draw(rng), spans["rest_ms"].draw(rng) * 1_000
-        level = lots * 100 // spans["shown_pct"].draw(rng)
-        name = world.place(at, owner, side, lots, level=level, price=MID - side.sign)
-        world.ends(name, at + rest, Deed.CANCELLED)
-        if number == 0:
-            world.ends(trade, at + rest // 2, Deed.TRADED)
-        at += rest + rng.randint(100_000, 900_000)
-
-
-def _layer(world: World, owner: str, spans: Spans) -> None:
-    rng, side = world.rng, world.side()
-    start, build = rng.randint(0, HOUR_US - 60 * SECOND_US), spans["build_ms"].draw(rng) * 1_000
-    opposite = Side.SELL if side is Side.BUY else Side.BUY
-    levels = spans["levels"].draw(rng)
-    names = [
-        world.place(
-            start + n * build // levels,
-            owner,
-            side,
-            rng.randint(50, 150),
-            price=MID - side.sign * (n + 1),
-        )
-        for n in range(levels)
-    ]
-    trade = world.place(start, owner, opposite, 50)
-    world.ends(trade, start + build, Deed.TRADED)
-    for name in names:
-        cancelled = start + build + spans["cancel_ms"].draw(rng) * 1_000
-        world.ends(name, cancelled, Deed.CANCELLED)
-
-
-def _wash(world: World, owner: str, spans: Spans) -> None:
-    rng, at = world.rng, world.rng.randint(0, HOUR_US - 600 * SECOND_US)
-    for _ in range(spans["pairs"].draw(rng)):
-        lots, gap = rng.randint(100, 300), spans["gap_s"].draw(rng) * SECOND_US
-        less = lots - lots * spans["apart_pct"].draw(rng) // 100
-        for side, size, when in ((Side.BUY, lots, at), (Side.SELL, less, at + gap)):
-            name = world.place(when, owner, side, size, price=MID + rng.randint(0, 1))
-            world.ends(name, when + 1_000, Deed.TRADED)
-        at += gap + rng.randint(5, 60) * SECOND_US
-
-
-def _mark(world: World, owner: str, spans: Spans) -> None:
-    rng, side = world.rng, world.side()
-    trades, share = spans["trades"].draw(rng), spans["share_pct"].draw(rng)
-    total = world.closing_lots() * share // (100 - share)
-    for number in range(trades):
-        at = CLOSE_US - 300 * SECOND_US + number * 250 * SECOND_US // trades
-        name = world.place(at, owner, side, total // trades)
-        world.ends(name, at + 1_000, Deed.TRADED, aggressive=True)
-
-
-def _stuff(world: World, owner: str, spans: Spans) -> None:
+def _waiters(world: World) -> None:
+    """Let large orders wait for a person while a colleague, who knows nothing, trades too."""
     rng = world.rng
-    start, messages = rng.randint(0, HOUR_US - 60 * SECOND_US), spans["messages"].draw(rng)
-    for number in range(messages // 2):
-        at = start + number * 900_000 * 2 // messages
-        name = world.place(at, owner, Side.BUY, 10)
-        world.ends(name, at + 10_000, Deed.CANCELLED)
+    for number in range(6):
+        start, side = (number * 580 + rng.randint(10, 100)) * SECOND_US, world.side()
+        left = start + rng.randint(3, 90) * SECOND_US
+        lots = rng.randint(200, 600)
+        world.waits(large := world.place(left, "client", side, lots), start)
+        world.ends(large, left + rng.randint(1, 5) * SECOND_US, Deed.TRADED)
+        at = start + rng.randint(1, (left - start) // SECOND_US) * SECOND_US - 500_000
+        own = rng.randint(50, 200)
+        world.trades("colleague", side, own, MID, at)
+        later, some, gain = rng.choice(
+            (
+                (rng.randint(80, 300), own, 12),  # the day's end of a position, minutes later
+                (rng.randint(5, 50), own * 2 // 5, 8),  # a part, at a gain
+                (rng.randint(5, 50), own, -rng.randint(1, 9)),  # an error, ended at a loss
+            )
+        )
+        price = MID + side.sign * gain
+        world.trades("colleague", other(side), some, price, left + later * SECOND_US)
 
 
-def _coordinate(world: World, owner: str, spans: Spans) -> None:
-    rng, share = world.rng, spans["share_pct"].draw(world.rng)
-    for _ in range(spans["orders"].draw(rng)):
-        at, side = rng.randint(0, HOUR_US - 60 * SECOND_US), world.side()
-        together = rng.randint(1, 100) <= share
-        later = rng.randint(50_000, 800_000) if together else rng.randint(30, 50) * SECOND_US
-        for agent, when in ((f"{owner}-a", at), (f"{owner}-b", at + later)):
-            name = world.place(when, agent, side, rng.randint(5, 60))
-            world.ends(name, when + rng.randint(2, 20) * SECOND_US, Deed.TRADED)
-
-
-def _ignite(world: World, owner: str, spans: Spans) -> None:
-    rng, side = world.rng, world.side()
-    at, trades = rng.randint(0, HOUR_US - 200 * SECOND_US), spans["trades"].draw(rng)
-    opposite = Side.SELL if side is Side.BUY else Side.BUY
-    ticks, lots = spans["ticks"].draw(rng), rng.randint(20, 80)
-    for number in range(trades):
-        price = MID + side.sign * (ticks * number // (trades - 1))
-        name = world.place(at, owner, side, lots, price=price)
-        world.ends(name, at + 1_000, Deed.TRADED)
-        at += 20 * SECOND_US // trades
-    at += spans["back_s"].draw(rng) * SECOND_US - 20 * SECOND_US // trades
-    back = -(-trades * lots * spans["back_pct"].draw(rng) // 100)
-    name = world.place(at, owner, opposite, back, price=MID + side.sign * ticks)
-    world.ends(name, at + 1_000, Deed.TRADED)
-
-
-PLANTS: Final[Mapping[Indicator, Callable[[World, str, Spans], None]]] = {
-    Indicator.SPOOFING: _spoof,
-    Indicator.LAYERING: _layer,
-    Indicator.WASH: _wash,
-    Indicator.CLOSING: _mark,
-    Indicator.STUFFING: _stuff,
-    Indicator.COORDINATION: _coordinate,
-    Indicator.IGNITION: _ignite,
-}
-
-
-def planted(base: World, seed: int, pattern: Indicator, spans: Spans) -> list[ConductEvent]:
-    """Return an hour of honest flow with one episode of the pattern in it."""
-    rng = random.Random(f"{seed} {pattern}")  # noqa: S311 - made-up orders, not keys
-    world = World(rng, [*base.events], base.orders)
-    PLANTS[pattern](world, PLANTED, spans)
-    return world.done()
+def _breakouts(world: World) -> None:
+    """Follow a price through the extreme of ten minutes; lose at once, or gain minutes later."""
+    rng = world.rng
+    for number in range(5):
+        at, side = (610 + number * 550 + rng.randint(0, 100)) * SECOND_US, world.side()
+        level, lots = world.extreme(at, side, 600 * SECOND_US), rng.randint(30, 120)
+        price = level + side.sign * rng.randint(1, 8)
+        world.trades("breakout", side, lots, price, at)
+        later, some, gain = rng.choice(
+            (
+                (rng.randint(2, 50), lots, -rng.randint(1, 12)),
+                (rng.randint(2, 50), lots * 2 // 5, rng.randint(3, 12)),
+                (rng.randint(75, 200), lots, rng.randint(3, 20)),
+            )
+        )
+        back = price + side.sign * gain
+        world.trades("breakout", other(side), some, back, at + later * SECOND_US)

@@ -1,6 +1,7 @@
 """Records of orders to the events that patterns of conduct read; a fold, in ledger order.
 
 Rules:
+- An order waits from its first verdict, held or not, until it leaves or is dropped.
 - An order is placed when it left or may have left, cancelled when it ended with a rest after
   somebody here asked for its cancel, traded with each fill. Its time is the market's.
 - An account and those of its agents (`NAME`, `NAME.agent`) are one owner. The agent of
@@ -44,6 +45,7 @@ class _OrderSoFar:
     intent: Intent
     sent_us: int = 0
     left_lots: int = 0
+    left: bool = False
     cancel_asked: bool = False
 
 
@@ -52,14 +54,13 @@ class PatternFlow:
     """The fold; it forgets an order when it has ended."""
 
     _known: dict[str, _OrderSoFar] = field(default_factory=dict)
+    _newest_us: int = 0
 
     def take(self, record: Record) -> Iterator[ConductEvent]:
         """Yield what a record says of an order."""
         name = record.stream.removeprefix("decision/")
         if record.kind is Kind.VERDICT_GIVEN:
-            given = VerdictGiven.of(record)
-            if given.reservation is not None:
-                self._known[name] = _OrderSoFar(given.intent)
+            yield from self._judged(name, record, VerdictGiven.of(record))
             return
         known = self._known.get(name)
         if known is None:
@@ -68,14 +69,31 @@ class PatternFlow:
             case Kind.ORDER_SENDING:
                 known.sent_us = OrderSending.of(record).market_now_us
             case Kind.ORDER_SENT | Kind.ORDER_UNKNOWN:
-                known.left_lots = known.intent.qty_lots
+                known.left, known.left_lots = True, known.intent.qty_lots
                 yield _event(record, known, Deed.PLACED, known.left_lots, known.sent_us)
             case Kind.CANCEL_REQUESTED:
                 known.cancel_asked = True
             case Kind.ORDER_REPORTED:
                 yield from self._reported(record, known, OrderReported.of(record))
             case _:
-                del self._known[name]  # it never left, or the broker refused the message
+                yield from self._dropped(name, record)  # or the broker refused the message
+
+    def _judged(self, name: str, record: Record, given: VerdictGiven) -> Iterator[ConductEvent]:
+        self._newest_us = max(self._newest_us, given.market_now_us)
+        if given.reservation is None:
+            if name in self._known:  # a renewal was rejected
+                yield from self._dropped(name, record)
+            return
+        waits = name in self._known
+        self._known[name] = known = _OrderSoFar(given.intent)
+        if not waits:
+            lots = given.intent.qty_lots
+            yield _event(record, known, Deed.WAITING, lots, given.market_now_us)
+
+    def _dropped(self, name: str, record: Record) -> Iterator[ConductEvent]:
+        known = self._known.pop(name)
+        if not known.left:
+            yield _event(record, known, Deed.DROPPED, known.intent.qty_lots, self._newest_us)
 
     def _reported(
         self, record: Record, known: _OrderSoFar, report: OrderReported

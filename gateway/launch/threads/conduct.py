@@ -29,9 +29,11 @@ from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
 from risk.windows.conduct.coordination import coordinated
 from risk.windows.conduct.events import SECOND_US, ConductAlarm, ConductEvent
+from risk.windows.conduct.front_running import FrontRunning
 from risk.windows.conduct.ignition import Ignition
 from risk.windows.conduct.layering import Layering
 from risk.windows.conduct.spoofing import Spoofing
+from risk.windows.conduct.stop_run import StopRun
 from risk.windows.conduct.stuffing import Stuffing
 from risk.windows.conduct.wash import Wash
 
@@ -59,7 +61,15 @@ def start_conduct(stack: ExitStack, reader: LedgerReader, ledger: LedgerPort) ->
 
 def patterns() -> tuple[Pattern, ...]:
     """Return the detectors that records alone can feed, with nothing read."""
-    return (Spoofing(), Layering(), Wash(), Stuffing(), Ignition())
+    return (
+        Spoofing(),
+        Layering(),
+        Wash(),
+        Stuffing(),
+        Ignition(),
+        FrontRunning(),
+        StopRun(),
+    )
 
 
 @dataclass(slots=True)

@@ -10,8 +10,14 @@ SECOND_US: Final = 1_000_000
 
 
 class Deed(StrEnum):
-    """What happened to an order."""
+    """What happened to an order.
 
+    `WAITING`: a verdict let it pass, or a person holds it, and it has not left. `DROPPED`: an order
+    that waited will not leave.
+    """
+
+    WAITING = "waiting"
+    DROPPED = "dropped"
     PLACED = "placed"
     CANCELLED = "cancelled"
     TRADED = "traded"
@@ -27,6 +33,8 @@ class Indicator(StrEnum):
     STUFFING = "quote stuffing"
     COORDINATION = "coordination"
     IGNITION = "momentum ignition"
+    FRONT_RUNNING = "front-running"
+    STOP_RUN = "stop run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +77,7 @@ class ConductAlarm:
     """Events that match an indicator.
 
     Attributes:
-        who: The owner, or both agents.
+        who: The owner; for coordination both agents, for front-running the one that was ahead.
         evidence: The records that it rests on, oldest first.
     """
 

@@ -68,6 +68,8 @@ class Layering:
             case Deed.CANCELLED:
                 self._live[key].pop(event.order, None)
                 return self._gone(event)
+            case Deed.WAITING | Deed.DROPPED:
+                pass
         return None
 
     def blocks(self, order: ConductEvent) -> bool:

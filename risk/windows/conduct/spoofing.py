@@ -81,6 +81,8 @@ class Spoofing:
                 if placed is not None and self._counts_as_shown(placed, event):
                     own.cancelled.add(event.time_us, event.qty_lots, event.seq)
                 return self._judged(event, event.side)
+            case Deed.WAITING | Deed.DROPPED:
+                return None
 
     def blocks(self, order: ConductEvent) -> bool:
         """Return whether the pattern would be complete if this order were cancelled too."""

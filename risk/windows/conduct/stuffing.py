@@ -39,6 +39,8 @@ class Stuffing:
 
     def take(self, event: ConductEvent) -> ConductAlarm | None:
         """Read an event; return an alarm if there were too many messages and no trade."""
+        if event.deed in {Deed.WAITING, Deed.DROPPED}:  # no message left
+            return None
         own = self._paces[event.place]
         if event.deed is Deed.TRADED:
             own.trades.add(event.time_us, 1, event.seq)

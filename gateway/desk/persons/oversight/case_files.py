@@ -33,6 +33,8 @@ SOURCES: Final = {
     "marking the close": "Delegated Regulation (EU) 2016/522 Annex II, indicator A(e)",
     "quote stuffing": "Regulation (EU) 596/2014 art. 12(2)(c)(i)",
     "momentum ignition": "Delegated Regulation (EU) 2016/522 Annex II; rule R40 of the gate",
+    "front-running": "Regulation (EU) 596/2014 art. 7(1)(d) and 8; FINRA rule 5270",
+    "stop run": "Regulation (EU) 596/2014 art. 12(1)(a); rule R41 of the catalogue",
     "coordination": "Regulation (EU) 596/2014 art. 12(1)(a)",
 }
 

@@ -24,7 +24,9 @@ from risk.windows.conduct.spoofing import Spoofing
 from risk.windows.conduct.stuffing import Stuffing
 from risk.windows.conduct.wash import Wash
 from scripts.bench_conduct import LIMITS, alarms, measure
-from scripts.conduct_worlds import INSIDE, OUTSIDE, PLANTED, honest, planted
+from scripts.conduct_plants import PLANTED, planted
+from scripts.conduct_spans import INSIDE, OUTSIDE
+from scripts.conduct_worlds import honest
 
 BUY, SELL = Side.BUY, Side.SELL
 MS = 1_000
