@@ -44,6 +44,8 @@ class ConductEvent:
     Attributes:
         seq: The record that says so: an alarm's evidence.
         owner: The beneficial owner, or the group that counts as one.
+        price_ticks: The limit, or what was traded at; of an order that a predicate is asked about,
+            the touch where that is better than its limit.
         qty_lots: Placed, left at the cancel, or traded.
         level_lots: All lots shown at this price after the order was placed, its own too.
         to_close_us: Time until the close; None while nobody knows.

@@ -89,16 +89,14 @@ class FrontRunning:
         return None
 
     def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would trade more ahead, or trade back what was.
+        """Return whether the order, traded in full at its price, would complete the pattern.
 
-        The first order ahead is never blocked: nothing tells it from one of its own reasons.
+        An order ahead is never blocked: nothing tells it from one of its own reasons.
         """
         return any(
-            order.agent in one.ahead
-            and one.ahead[order.agent].lots > 0
-            and self._counts(one, one.ahead[order.agent])
-            and (self._goes_ahead(one, order) or self._goes_back(one, order))
+            self._goes_back(one, order) and self._completes(one, one.ahead[order.agent], order)
             for one in self._waiting[order.instrument].values()
+            if order.agent in one.ahead
         )
 
     def _leave(self, orders: dict[str, _WaitingOrder], event: ConductEvent) -> None:
@@ -137,28 +135,32 @@ class FrontRunning:
                 ahead.value += event.qty_lots * event.price_ticks
                 ahead.seqs.append(event.seq)
             elif self._goes_back(one, event):
+                complete = self._completes(one, ahead, event)
                 ahead.back_lots += event.qty_lots
                 ahead.back_value += event.qty_lots * event.price_ticks
                 ahead.seqs.append(event.seq)
-                alarm = alarm or self._judged(one, ahead, event)
+                if complete and alarm is None:
+                    alarm = self._told(one, ahead, event)
         return alarm
 
-    def _judged(
-        self, one: _WaitingOrder, ahead: _Ahead, event: ConductEvent
-    ) -> ConductAlarm | None:
-        gain = ahead.back_value * ahead.lots - ahead.value * ahead.back_lots
-        enough = ahead.back_lots * 100 >= self.limits.reversed_pct * ahead.lots
-        least = self.limits.gain_ticks * ahead.lots * ahead.back_lots
-        gained = gain * one.order.side.sign >= least
-        if one.left is None or not (ahead.lots and enough and gained and self._counts(one, ahead)):
-            return None
+    def _completes(self, one: _WaitingOrder, ahead: _Ahead, event: ConductEvent) -> bool:
+        """Return whether enough is traded back at a gain, with all lots of this event."""
+        back_lots = ahead.back_lots + event.qty_lots
+        back_value = ahead.back_value + event.qty_lots * event.price_ticks
+        gain = (back_value * ahead.lots - ahead.value * back_lots) * one.order.side.sign
+        gained = gain >= self.limits.gain_ticks * ahead.lots * back_lots
+        enough = back_lots * 100 >= self.limits.reversed_pct * ahead.lots
+        return ahead.lots > 0 and enough and gained and self._counts(one, ahead)
+
+    def _told(self, one: _WaitingOrder, ahead: _Ahead, event: ConductEvent) -> ConductAlarm:
         del one.ahead[event.agent]
+        left = () if one.left is None else (one.left.seq,)
         return ConductAlarm(
             indicator=Indicator.FRONT_RUNNING,
             who=event.agent,
             instrument=event.instrument,
             time_us=event.time_us,
-            evidence=tuple(sorted((one.order.seq, one.left.seq, *ahead.seqs))),
+            evidence=tuple(sorted((one.order.seq, *left, *ahead.seqs))),
         )
 
     def _counts(self, one: _WaitingOrder, ahead: _Ahead) -> bool:

@@ -73,15 +73,28 @@ class Layering:
         return None
 
     def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would be one level more behind a trade of the other side."""
+        """Return whether the order is one level more behind a trade of the other side, or before.
+
+        Before: it is the last of enough fresh levels while an own order of the other side is open.
+        """
         layers = self._layers.get((*order.place, order.side))
-        return layers is not None and (order.time_us - layers.trade.time_us <= self.limits.after_us)
+        if layers is not None and order.time_us - layers.trade.time_us <= self.limits.after_us:
+            return True
+        if not self._live[*order.place, other(order.side)]:
+            return False
+        fresh = self._fresh((*order.place, order.side), order.time_us)
+        levels = {one.price_ticks for one in fresh.values()} | {order.price_ticks}
+        return len(levels) >= self.limits.levels
+
+    def _fresh(self, key: tuple[str, str, Side], now_us: int) -> dict[str, ConductEvent]:
+        """Return the orders of this side that are open and were placed a moment ago."""
+        since = now_us - self.limits.built_us
+        return {one.order: one for one in self._live[key].values() if one.time_us >= since}
 
     def _watch(self, trade: ConductEvent) -> None:
         """Remember the other side's layers, if it has enough of them."""
         key = (*trade.place, other(trade.side))
-        since = trade.time_us - self.limits.built_us
-        fresh = {one.order: one for one in self._live[key].values() if one.time_us >= since}
+        fresh = self._fresh(key, trade.time_us)
         if len({one.price_ticks for one in fresh.values()}) >= self.limits.levels:
             orders = {name: one.seq for name, one in fresh.items()}
             self._layers.setdefault(key, _Layers(trade=trade, orders=orders))

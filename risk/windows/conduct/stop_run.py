@@ -125,9 +125,9 @@ class StopRun:
         return alarm
 
     def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would trade back a run that went through an extreme."""
+        """Return whether the order, traded in full at its price, would complete the pattern."""
         run = self._runs[order.place].through
-        return run is not None and self._goes_back(run, order)
+        return run is not None and self._goes_back(run, order) and self._completes(run, order)
 
     def _goes_back(self, run: _LevelRun, event: ConductEvent) -> bool:
         near = event.time_us - run.time_us <= self.limits.after_us
@@ -137,12 +137,11 @@ class StopRun:
         run = own.through
         if run is None or not self._goes_back(run, event):
             return None
+        complete = self._completes(run, event)
         run.back_lots += event.qty_lots
         run.back_value += event.qty_lots * event.price_ticks
         run.seqs.append(event.seq)
-        gain = (run.value * run.back_lots - run.back_value * run.lots) * -run.side.sign
-        enough = run.back_lots * 100 >= self.limits.reversed_pct * run.lots
-        if not enough or gain < self.limits.gain_ticks * run.lots * run.back_lots:
+        if not complete:
             return None
         own.through = None
         return ConductAlarm(
@@ -152,6 +151,14 @@ class StopRun:
             time_us=event.time_us,
             evidence=tuple(run.seqs),
         )
+
+    def _completes(self, run: _LevelRun, event: ConductEvent) -> bool:
+        """Return whether enough is traded back at a gain, with all lots of this event."""
+        back_lots = run.back_lots + event.qty_lots
+        back_value = run.back_value + event.qty_lots * event.price_ticks
+        gain = (back_value * run.lots - run.value * back_lots) * run.side.sign
+        enough = back_lots * 100 >= self.limits.reversed_pct * run.lots
+        return enough and gain >= self.limits.gain_ticks * run.lots * back_lots
 
     def _extend(self, own: _LevelRuns, extremes: _Extremes, event: ConductEvent) -> None:
         run = own.run

@@ -101,22 +101,24 @@ def test_an_agent_is_not_ahead_of_itself_nor_of_an_order_that_never_left() -> No
     assert not [one for one in dropped if fold.take(one)]
 
 
-def test_going_on_ahead_and_trading_back_are_blocked_and_the_first_order_is_not() -> None:
+def test_the_order_that_would_trade_back_enough_is_blocked_and_none_ahead() -> None:
     events = ahead_of()
     fold = FrontRunning()
-    first = events[1]
-    fold.take(events[0])
-    assert not fold.blocks(first)
-    for one in events[1:4]:
+    back = replace(events[-1], deed=Deed.PLACED)
+    for one in events[:4]:
+        assert not fold.blocks(one)
         fold.take(one)
-    more = event(2_000, Deed.PLACED, "b", 1, order="more")
-    assert fold.blocks(more)
-    assert not fold.blocks(replace(more, side=Side.SELL)), "it has not left"
-    assert not fold.blocks(replace(more, agent="another"))
-    fold.take(events[4])
-    back = replace(more, side=Side.SELL, time_us=(LEFT + 60_000) * MS)
+    assert not fold.blocks(back), "the other order has not left"
+    for one in events[4:6]:
+        fold.take(one)
     assert fold.blocks(back)
+    assert not fold.blocks(replace(back, agent="another"))
+    assert not fold.blocks(replace(back, side=Side.BUY))
+    assert not fold.blocks(replace(back, qty_lots=49)), "less than half"
+    assert not fold.blocks(replace(back, price_ticks=101)), "no gain"
     assert not fold.blocks(replace(back, time_us=back.time_us + 1))
+    fold.take(replace(back, deed=Deed.TRADED, qty_lots=49, time_us=back.time_us - 1))
+    assert fold.blocks(replace(back, qty_lots=1)), "what was traded back before counts too"
 
 
 def test_an_order_that_nobody_was_ahead_of_is_forgotten_when_it_leaves() -> None:
@@ -205,4 +207,6 @@ def test_trading_back_is_blocked_after_a_run_through_an_extreme_only() -> None:
         fold.take(one)
     assert fold.blocks(order)
     assert not fold.blocks(replace(order, side=Side.BUY))
+    assert not fold.blocks(replace(order, qty_lots=99)), "less than half"
+    assert not fold.blocks(replace(order, price_ticks=order.price_ticks - 1)), "too little gain"
     assert not fold.blocks(replace(order, time_us=order.time_us + 1))

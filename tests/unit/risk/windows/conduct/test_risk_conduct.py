@@ -126,6 +126,18 @@ def test_one_level_more_is_blocked_behind_the_trade() -> None:
     assert not fold.blocks(event(14_001, Deed.PLACED, "more", SELL))
 
 
+def test_the_last_of_enough_levels_is_blocked_while_the_other_side_is_open() -> None:
+    fold = Layering()
+    last = event(60, Deed.PLACED, "l2", SELL, price_ticks=103)
+    for one in layers(levels=2)[:2]:
+        fold.take(one)
+    assert not fold.blocks(last), "nothing of the other side can trade"
+    fold.take(event(50, Deed.PLACED, "b"))
+    assert fold.blocks(last)
+    assert not fold.blocks(replace(last, price_ticks=102)), "a level that is there"
+    assert not fold.blocks(replace(last, time_us=10_001 * MS)), "the first is no longer fresh"
+
+
 def washed(pairs_: int = 3, *, gap_ms: int = 60_000, ticks: int = 1, less: int = 0) -> Any:  # noqa: ANN401 - a list
     found = []
     for n in range(pairs_):
