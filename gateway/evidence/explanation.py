@@ -17,6 +17,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record, blob_digests
 from audit.store.reader import LedgerReader
 from gateway.errors import UnknownDecisionError
+from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.place import Place
 from inference.codec.vocabulary import BIN_START
 from inference.errors import InferenceError
@@ -25,13 +26,17 @@ from inference.speculation.evidence_bytes import MAGIC, read_evidence
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
 from inference.speculation.totals import paths, totals
+from inference.weights.registry import load_table
 
 Fields = dict[str, Any]
 
 
 def show_decision(place: Place, decision_id: str) -> int:
     """Print the document."""
-    document = decision_document(place.reader, place.table, decision_id)
+    pair = Pairs(place.settings.engine.model).of(
+        place.reader.records(stream=f"decision/{decision_id}")
+    )
+    document = decision_document(place.reader, load_table(pair), decision_id)
     json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
     return 0

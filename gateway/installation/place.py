@@ -12,8 +12,6 @@ from gateway.installation.database import enter
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import holds_database, refuse_unfinished
-from inference.speculation.rounds import QTable
-from inference.weights.registry import ModelPair, load_pair, load_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +22,6 @@ class Place:
     reader: LedgerReader
     state: StateFolder
     settings: Settings
-
-    @property
-    def table(self) -> QTable:
-        """The distilled table of the configured model pair."""
-        return load_table(self.pair)
-
-    @property
-    def pair(self) -> ModelPair:
-        """The configured model pair, checked against its manifest."""
-        return load_pair(self.settings.engine.model)
 
 
 @contextmanager

@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.errors import PairMissingError
+from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.children.postgres import EmbeddedPostgres
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import decode_evidence
@@ -104,3 +108,28 @@ def test_a_decision_replays_and_is_sampled_again_to_the_same_bits(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "320 rows of the target regenerated" in done.stdout
     assert "32 of 32" in done.stdout
+
+
+def test_a_ledger_of_both_pairs_replays_whole_under_either_setting(ran: Ran) -> None:
+    """The records name the pair; a setting only says which one forecasts next."""
+    pair_v1 = {"COUNTERSIGN_ENGINE__MODEL": str(PAIR.parent / "pair_v1")}
+    state = str(ran.state)
+    more = ("run", "--decisions", str(DECISIONS + 2), "--exit", "--state", state)
+    done = countersign(*more, **pair_v1)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "engine     ready: pair_v1" in done.stdout
+    for setting in ({}, pair_v1):
+        all_ = countersign("replay", "--all", "--state", state, **setting)
+        assert all_.returncode == 0, all_.stdout + all_.stderr
+        first, _, rest = all_.stdout.rpartition("REPLAYED ")[2].partition(" of ")
+        assert (first, int(first) > DECISIONS) == (rest.split()[0], True)
+
+
+def test_a_decision_whose_pair_is_not_at_hand_says_which(reader: LedgerReader) -> None:
+    captured = next(iter(reader.records(kinds=(Kind.ROUNDS_CAPTURED,))))
+    other = {**captured.body, "table_digest": "f" * 64}
+    strange = structs.replace(captured, payload=canonical(other))
+    with pytest.raises(PairMissingError, match=r"f{64}.*COUNTERSIGN_ENGINE__MODEL"):
+        Pairs(PAIR).of((strange,))
+    assert Pairs(PAIR).of((captured,)).directory.name == "pair_v2"
+    assert Pairs(PAIR).of(()).directory == PAIR

@@ -3,6 +3,7 @@
 Not here: a live part, a clock.
 
     replay    recompute one decision, name the first step that differs
+    pairs     the pair behind a decision's forecasts, by the digests on record
     whole     every decision of a ledger, one after the other
     past      one decision's records, and every comparison
     seeds     the checkpoint that a seed must come from

@@ -28,10 +28,12 @@ from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay import replace as replay_replaces
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
+from gateway.evidence.replay.pairs import Pairs
 from gateway.evidence.replay.past import Past
 from gateway.installation.place import Place
 from inference.errors import InferenceError
 from inference.speculation.rounds import QTable
+from inference.weights.registry import load_table
 from risk.errors import RiskError
 
 Step = Callable[[Past, Record], str]
@@ -98,16 +100,22 @@ def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> 
     """Replay and print each step; return 0 if all are equal, 1 if one differs.
 
     With `engine`, start the engine and sample again.
+
+    Raises:
+        PairMissingError: the weights of its forecasts are not at hand.
     """
+    stream = place.reader.records(stream=f"decision/{decision_id}")
+    pair = Pairs(place.settings.engine.model).of(stream)
+    table = load_table(pair)
     try:
-        steps = replay(place.reader, place.table, decision_id)
+        steps = replay(place.reader, table, decision_id)
         for line in steps.lines:
             sys.stdout.write(f"equal   {line}\n")
         sys.stdout.flush()
         for question in steps.rows:
-            sys.stdout.write(f"rows    {replay_rows.regenerated(question, place.pair)}\n")
+            sys.stdout.write(f"rows    {replay_rows.regenerated(question, pair)}\n")
         sys.stdout.flush()
-        for line in sampled_again(steps.rows, place.pair, place.table) if engine else ():
+        for line in sampled_again(steps.rows, pair, table) if engine else ():
             sys.stdout.write(f"engine  {line}\n")
     except ReplayDiffersError as difference:
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")

@@ -6,17 +6,28 @@ named and the others go on: whoever asks for all wants to know which.
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from gateway.errors import ReplayDiffersError
+from gateway.errors import PairMissingError, ReplayDiffersError
 from gateway.evidence.replay.engine import again, engine_of
+from gateway.evidence.replay.pairs import Pairs
 from gateway.evidence.replay.replay import replay
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.totals import paths
+from inference.weights.registry import ModelPair, load_table
 
-_Key = tuple[DrafterKind, int]
+_Key = tuple[Path, DrafterKind, int]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Forecasts that one engine can sample again, with their decisions."""
+
+    pair: ModelPair
+    questions: list[tuple[str, RowQuestion]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -24,60 +35,51 @@ class _Replayed:
     """What has been replayed."""
 
     steps: int = 0
-    forecasts: int = 0
     sampled: int = 0
     trajectories: int = 0
     tokens: int = 0
-    elsewhere: int = 0
     differing: dict[str, str] = field(default_factory=dict)
 
 
 def replay_all(place: Place, *, engine: bool = False) -> int:
     """Replay every decision, print what differs and a line of counts; return 1 if any differs.
 
-    With `engine`, sample every forecast again too, of the pair that the settings name.
+    With `engine`, sample every forecast again too. A decision whose weights are not at hand counts
+    as differing.
     """
     bar, found = Progress(sys.stderr), _Replayed()
     ids = tuple(one.removeprefix("decision/") for one in place.reader.streams("decision/"))
     if not ids:
         sys.stdout.write("no decision on record\n")
         return 0
-    asked: dict[_Key, list[tuple[str, RowQuestion]]] = {}
-    pair, table = place.pair, place.table
+    asked: dict[_Key, _Asked] = {}
+    pairs = Pairs(place.settings.engine.model)
     for done, decision_id in enumerate(ids):
         bar.show("replay", done, len(ids))
         try:
-            steps = replay(place.reader, table, decision_id)
+            pair = pairs.of(place.reader.records(stream=f"decision/{decision_id}"))
+            steps = replay(place.reader, load_table(pair), decision_id)
             for question in steps.rows:
                 regenerated(question, pair)
-        except ReplayDiffersError as difference:
+        except (ReplayDiffersError, PairMissingError) as difference:
             found.differing[decision_id] = str(difference)
             continue
         found.steps += len(steps.lines)
         for question in steps.rows:
-            found.forecasts += 1
-            if question.model_digest != pair.manifest_digest:
-                found.elsewhere += 1
-                continue
-            evidence = question.evidence
-            asked.setdefault((evidence.drafter, evidence.spec_k), []).append(
-                (decision_id, question)
-            )
-    if engine:
-        for questions in asked.values():
-            _sample(place, questions, found, bar)
+            key = (pair.directory, question.evidence.drafter, question.evidence.spec_k)
+            asked.setdefault(key, _Asked(pair)).questions.append((decision_id, question))
+    for one in asked.values() if engine else ():
+        _sample(one, found, bar)
     bar.end()
     _say(ids, found, engine=engine)
     return 1 if found.differing else 0
 
 
-def _sample(
-    place: Place, questions: list[tuple[str, RowQuestion]], found: _Replayed, bar: Progress
-) -> None:
-    table = place.table
-    with engine_of(place.pair, questions[0][1].evidence) as child:
-        for done, (decision_id, question) in enumerate(questions):
-            bar.show("sampled again", done, len(questions))
+def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
+    table = load_table(asked.pair)
+    with engine_of(asked.pair, asked.questions[0][1].evidence) as child:
+        for done, (decision_id, question) in enumerate(asked.questions):
+            bar.show("sampled again", done, len(asked.questions))
             try:
                 again(question, child, table)
             except ReplayDiffersError as difference:
@@ -91,8 +93,6 @@ def _sample(
 def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
     for decision_id, difference in found.differing.items():
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
-    if found.elsewhere:
-        sys.stdout.write(f"weights not at hand for {found.elsewhere} forecasts: not regenerated\n")
     if engine:
         sys.stdout.write(
             f"engine  {found.sampled} forecasts sampled again to the same bits:"
@@ -100,5 +100,5 @@ def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
         )
     sys.stdout.write(
         f"REPLAYED {len(ids) - len(found.differing)} of {len(ids)} decisions:"
-        f" {found.steps} records recompute to the same bytes, {found.forecasts} forecasts\n"
+        f" {found.steps} records recompute to the same bytes\n"
     )

@@ -75,12 +75,14 @@ class Layering:
     def blocks(self, order: ConductEvent) -> bool:
         """Return whether the order is one level more behind a trade of the other side, or before.
 
-        Before: it is the last of enough fresh levels while an own order of the other side is open.
+        Before: it is the last of enough fresh levels while the other side has own orders at fewer
+        levels; who stands at as many on both sides shows no one-sided book.
         """
         layers = self._layers.get((*order.place, order.side))
         if layers is not None and order.time_us - layers.trade.time_us <= self.limits.after_us:
             return True
-        if not self._live[*order.place, other(order.side)]:
+        there = self._live[*order.place, other(order.side)].values()
+        if not 0 < len({one.price_ticks for one in there}) < self.limits.levels:
             return False
         fresh = self._fresh((*order.place, order.side), order.time_us)
         levels = {one.price_ticks for one in fresh.values()} | {order.price_ticks}

@@ -136,6 +136,9 @@ def test_the_last_of_enough_levels_is_blocked_while_the_other_side_is_open() -> 
     assert fold.blocks(last)
     assert not fold.blocks(replace(last, price_ticks=102)), "a level that is there"
     assert not fold.blocks(replace(last, time_us=10_001 * MS)), "the first is no longer fresh"
+    for n in (1, 2):
+        fold.take(event(50 + n, Deed.PLACED, f"b{n}", price_ticks=100 - n))
+    assert not fold.blocks(last), "as many levels on both sides"
 
 
 def washed(pairs_: int = 3, *, gap_ms: int = 60_000, ticks: int = 1, less: int = 0) -> Any:  # noqa: ANN401 - a list

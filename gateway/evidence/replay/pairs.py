@@ -1,0 +1,72 @@
+"""The pair that made a decision's forecasts, found by the digests on record.
+
+A setting says which pair forecasts next; it says nothing about the past. Pairs are looked for in
+the configured folder, beside it, and among those that ship with this code.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.errors import PairMissingError
+from inference.weights.registry import MANIFEST, TABLE, ModelPair, load_pair
+
+SHIPPED: Final = Path(__file__).resolve().parents[3] / "inference" / "models"
+_FORECASTS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE)
+
+
+class Pairs:
+    """Pairs at hand, each checked against its manifest when it is first asked for."""
+
+    def __init__(self, configured: Path) -> None:
+        """Note the folders."""
+        folders = [configured, *_beside(configured.parent), *_beside(SHIPPED)]
+        self._folders = {one.resolve(): None for one in folders if (one / MANIFEST).exists()}
+        self._configured = configured
+        self._loaded: dict[Path, ModelPair] = {}
+
+    def of(self, records: Iterable[Record]) -> ModelPair:
+        """Return the pair behind a decision's records; the configured one if they name none.
+
+        The drafter's table is named before the forecast is, so it is looked for first; of two
+        pairs with one table the forecast's own name decides. Weights that are nowhere at hand are
+        refused by the steps that compute with them.
+
+        Raises:
+            PairMissingError: no pair at hand has the recorded table.
+            RegistryError: a pair's files are not what its manifest says.
+        """
+        tables, weights = _named(records)
+        fits = [one for one in self._at_hand() if not tables or one.files[TABLE] in tables]
+        own = [one for one in fits if one.manifest_digest in weights]
+        if tables and not fits:
+            raise PairMissingError(digest=min(tables), looked_in=str(self._configured.parent))
+        if own:
+            return own[0]
+        return fits[0] if tables else self._pair(self._configured)
+
+    def _at_hand(self) -> Iterator[ModelPair]:
+        return (self._pair(folder) for folder in self._folders)
+
+    def _pair(self, folder: Path) -> ModelPair:
+        if folder not in self._loaded:
+            self._loaded[folder] = load_pair(folder)
+        return self._loaded[folder]
+
+
+def _beside(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+
+
+def _named(records: Iterable[Record]) -> tuple[set[str], set[str]]:
+    """Return the digests of tables and of weights that records name."""
+    tables: set[str] = set()
+    weights: set[str] = set()
+    for record in records:
+        if record.kind is Kind.ROUNDS_CAPTURED:
+            tables.add(str(record.body.get("table_digest", "")))
+        elif record.kind in _FORECASTS:
+            weights.add(str(record.body.get("forecast", {}).get("model_digest", "")))
+    return tables - {""}, weights - {""}
