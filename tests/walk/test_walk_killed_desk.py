@@ -5,8 +5,10 @@ is another process, which SIGKILL ends; only its model is scripted.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from threading import Event
 
 import httpx
 import pytest
@@ -132,13 +134,28 @@ def answered(desk: ServedDesk, decision_id: str, digest: str) -> httpx.Response:
 
 
 def agreed(desk: ServedDesk, decision_id: str, digest: str) -> httpx.Response:
-    """Post a quote and say yes, again while a machine that stood still made the quote too old."""
-    for _ in range(20):
-        desk.post_quote()
-        said = answered(desk, decision_id, digest)
-        if said.is_success:
-            return said
+    """Say yes while quotes come in, as they do at a desk: the renewal prices what it sampled.
+
+    One quote before the answer is too old for it on a machine that stands still for two seconds.
+    """
+    with ThreadPoolExecutor(1) as feed:
+        over = Event()
+        quoting = feed.submit(quotes_until, over, desk)
+        try:
+            for _ in range(20):
+                said = answered(desk, decision_id, digest)
+                if said.is_success:
+                    return said
+        finally:
+            over.set()
+            quoting.result()
     raise AssertionError("no quote is fresh enough")
+
+
+def quotes_until(over: Event, desk: ServedDesk) -> None:
+    """Post a quote five times a second."""
+    while not over.wait(0.2):
+        desk.post_quote()
 
 
 def followed(desk: ServedDesk) -> list[int]:
@@ -191,7 +208,10 @@ def test_a_killed_desk_loses_no_order_no_bar_and_no_hold(
     the_hold_waits_on(desk, waiting)
     deal(broker.config.control, "fill")
     said = agreed(desk, waiting, digest)
-    assert (said.status_code, said.json()["result"]) == (200, "approved"), said.text
+    assert (said.status_code, said.json()["result"]) == (200, "approved"), (
+        said.text,
+        desk.standing(waiting).verdict,
+    )
     over = desk.comes(desk.standing(waiting), lambda one: one.sealed)
     the_yes_renewed_the_forecast_and_sent_once(desk, broker, over)
     if whole:
