@@ -15,6 +15,7 @@ import pytest
 from audit.store.tables import migrate
 from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.open_postgres import OpenPostgres
+from tests.doubles.programs import use_pair_v1
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 KEPT_SETTINGS = frozenset({"COUNTERSIGN_CACHE"})
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Take the caller's own settings away: a test's result must not depend on his shell.
 
+    Almost every test forecasts with the scripted engine, whose rows are pair v1's.
     A shell also starts what it puts into the background with Ctrl-C ignored, for all its children.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -45,6 +47,7 @@ def pytest_configure() -> None:
     for name in set(os.environ) - KEPT_SETTINGS:
         if name.startswith("COUNTERSIGN_"):
             del os.environ[name]
+    use_pair_v1()
 
 
 def pytest_collection_finish() -> None:

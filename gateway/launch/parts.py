@@ -26,6 +26,7 @@ from gateway.desk.persons.statements import (
     release_statement_v1,
 )
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
+from gateway.evidence.replay.pairs import Pairs
 from gateway.feeds.instruments.fit import changes, unnamed
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
@@ -151,12 +152,18 @@ def open_ledger(
 
 
 def make_views(
-    stack: ExitStack, dsn: str, reader: LedgerReader, tools: Tools, publishing: Publishing
+    plan: Plan,
+    stack: ExitStack,
+    dsn: str,
+    reader: LedgerReader,
+    tools: Tools,
+    publishing: Publishing,
 ) -> Views:
     """Return the pages' values; a single record is shown even without our MAC."""
     stored = LedgerReader(dsn)  # checks no MAC: its answers are shown, never acted on
     stack.callback(stored.close)
-    return Views(reader, tools.table, publishing.policy, stored=stored)
+    pairs = Pairs(plan.settings.engine.model)
+    return Views(reader, tools.table, publishing.policy, stored=stored, pairs=pairs)
 
 
 def restore_kill(

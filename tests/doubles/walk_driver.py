@@ -23,6 +23,7 @@ from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.projections.standing import Standing
+from tests.doubles.programs import use_pair_v1
 
 
 class Mutant(StrEnum):
@@ -71,6 +72,7 @@ def main() -> int:
     behaviour = sys.argv[4] if len(sys.argv) > 4 else "well"
     if mutant is Mutant.SEND_BEFORE_COMMIT:
         desk.dispatch = send_before_commit  # type: ignore[attr-defined]  # the mutant, on purpose
+    use_pair_v1()
     base = settings.load(state=state)
     chosen = base.model_copy(
         update={

@@ -1,4 +1,4 @@
-"""The pair on the fitted scale, chosen by its setting, through the real engine and the whole walk.
+"""The pair on the fitted scale, which is the default, through the real engine and the whole walk.
 
 One run serves all tests of this file.
 """
@@ -33,12 +33,12 @@ DECISIONS = 4
 
 
 def countersign(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command with pair v2 in a process of its own."""
-    chosen = {"COUNTERSIGN_API__PORT": "0", "COUNTERSIGN_ENGINE__MODEL": str(PAIR)}
+    """Run the command in a process of its own, with the pair that a user has."""
+    own = {k: v for k, v in os.environ.items() if k != "COUNTERSIGN_ENGINE__MODEL"}
     return subprocess.run(
         [sys.executable, "-m", "gateway.cli", *words],
         cwd=ROOT,
-        env={**os.environ, **chosen, **environment},
+        env={**own, "COUNTERSIGN_API__PORT": "0", **environment},
         capture_output=True,
         text=True,
         timeout=500,

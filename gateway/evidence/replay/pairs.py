@@ -11,7 +11,8 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import PairMissingError
-from inference.weights.registry import MANIFEST, TABLE, ModelPair, load_pair
+from inference.speculation.rounds import QTable
+from inference.weights.registry import MANIFEST, TABLE, ModelPair, load_pair, load_table
 
 SHIPPED: Final = Path(__file__).resolve().parents[3] / "inference" / "models"
 _FORECASTS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE)
@@ -38,7 +39,8 @@ class Pairs:
             PairMissingError: no pair at hand has the recorded table.
             RegistryError: a pair's files are not what its manifest says.
         """
-        tables, weights = _named(records)
+        records = tuple(records)
+        tables, weights = _tables_named(records), _weights_named(records)
         fits = [one for one in self._at_hand() if not tables or one.files[TABLE] in tables]
         own = [one for one in fits if one.manifest_digest in weights]
         if tables and not fits:
@@ -46,6 +48,18 @@ class Pairs:
         if own:
             return own[0]
         return fits[0] if tables else self._pair(self._configured)
+
+    def table_for(self, records: tuple[Record, ...], served: QTable | None) -> QTable | None:
+        """Return the table that drafted these records; None if it is not at hand.
+
+        `served` is the table of the engine that runs; records that name none are read with it.
+        """
+        if _tables_named(records) <= ({served.digest} if served else set()):
+            return served
+        try:
+            return load_table(self.of(records))
+        except PairMissingError:
+            return None
 
     def _at_hand(self) -> Iterator[ModelPair]:
         return (self._pair(folder) for folder in self._folders)
@@ -60,13 +74,11 @@ def _beside(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
 
 
-def _named(records: Iterable[Record]) -> tuple[set[str], set[str]]:
-    """Return the digests of tables and of weights that records name."""
-    tables: set[str] = set()
-    weights: set[str] = set()
-    for record in records:
-        if record.kind is Kind.ROUNDS_CAPTURED:
-            tables.add(str(record.body.get("table_digest", "")))
-        elif record.kind in _FORECASTS:
-            weights.add(str(record.body.get("forecast", {}).get("model_digest", "")))
-    return tables - {""}, weights - {""}
+def _tables_named(records: Iterable[Record]) -> set[str]:
+    found = (r.body.get("table_digest") for r in records if r.kind is Kind.ROUNDS_CAPTURED)
+    return {str(one) for one in found if one}
+
+
+def _weights_named(records: Iterable[Record]) -> set[str]:
+    found = (r.body.get("forecast", {}) for r in records if r.kind in _FORECASTS)
+    return {str(one["model_digest"]) for one in found if one.get("model_digest")}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from audit.records.canonical import JSON
+from audit.records.kinds import Kind
 
 _EMPTY: Final[dict[str, JSON]] = {}
 
@@ -50,3 +51,13 @@ class Body:
         """Return the integers of a list field."""
         value = self.fields.get(name)
         return tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
+
+
+def order_state(by_kind: Mapping[Kind, Body]) -> str:
+    """Return what the newest of an order's records calls it; "" without an order."""
+    if Kind.ORDER_REPORTED in by_kind:
+        return by_kind[Kind.ORDER_REPORTED].text("order_state").lower()
+    for kind in (Kind.ORDER_WITHDRAWN, Kind.ORDER_UNKNOWN, Kind.ORDER_REFUSED, Kind.ORDER_SENT):
+        if kind in by_kind:
+            return kind.value.removeprefix("order_")
+    return "sending" if Kind.ORDER_SENDING in by_kind else ""

@@ -3,7 +3,7 @@
 Not here: HTML (templates), one decision's detail (`decision`), the book's fold (`positions`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -18,9 +18,10 @@ from audit.tlog.merkle import verify_inclusion
 from audit.tlog.policy import QuorumPolicy
 from gateway.desk.persons.oversight.case_files import kinds_for
 from gateway.evidence.decisions import FIRST_KINDS, LAST_KINDS, last_word
+from gateway.evidence.replay.pairs import Pairs
 from gateway.evidence.statement import DayStatement, account_runs, last_day, read_statement
 from gateway.installation.keys.roles import Role
-from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.body import Body, order_state
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
 from gateway.surfaces.web.views.evidence import download
@@ -160,14 +161,17 @@ class Views:
         policy: QuorumPolicy | None = None,
         *,
         stored: LedgerReader | None = None,
+        pairs: Pairs | None = None,
     ) -> None:
         """Read pages from `reader`, and single records from `stored`, disavowed ones too.
 
-        `table` gives the drafter's probabilities; `policy` is the witness policy of proofs.
+        `table` gives the drafter's probabilities, `pairs` those of decisions that another table
+        drafted; `policy` is the witness policy of proofs.
         """
         self._reader = reader
         self._stored = stored or reader
         self._table = table
+        self._pairs = pairs
         self._policy = policy
 
     def frame(self) -> PageFrame:
@@ -224,7 +228,8 @@ class Views:
         records = tuple(self._reader.records(stream=PREFIX + decision_id))
         if not records:
             return None
-        return decision_view(decision_id, records, self._reader, self._table, path_page)
+        table = self._pairs.table_for(records, self._table) if self._pairs else self._table
+        return decision_view(decision_id, records, self._reader, table, path_page)
 
     def positions(self, run_id: str, account: str = "") -> PositionsView | None:
         """Return the book of an account at a run's end; None without such a run or account.
@@ -387,14 +392,5 @@ class Views:
                     if r.text("action") == action and action != "ALLOW"
                 )
             ),
-            order_state=_order_state(by_kind),
+            order_state=order_state(by_kind),
         )
-
-
-def _order_state(by_kind: Mapping[Kind, Body]) -> str:
-    if Kind.ORDER_REPORTED in by_kind:
-        return by_kind[Kind.ORDER_REPORTED].text("order_state").lower()
-    for kind in (Kind.ORDER_WITHDRAWN, Kind.ORDER_UNKNOWN, Kind.ORDER_REFUSED, Kind.ORDER_SENT):
-        if kind in by_kind:
-            return kind.value.removeprefix("order_")
-    return "sending" if Kind.ORDER_SENDING in by_kind else ""

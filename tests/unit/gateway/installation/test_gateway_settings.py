@@ -11,6 +11,12 @@ from gateway.installation import settings
 ROOT = Path(__file__).resolve().parents[4]
 
 
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the tests' own pair away too."""
+    monkeypatch.delenv("COUNTERSIGN_ENGINE__MODEL")
+
+
 @pytest.mark.parametrize(
     "name",
     ["COUNTERSIGN_STAET", "COUNTERSIGN_API__PROT", "COUNTERSIGN_API", "countersign_bypass"],
