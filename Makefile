@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,10 @@ kill-throws: setup ## press the kill N times while the line is silent (N=100 SEE
 crash-gateways: setup ## break gateways in N rounds, judged by the broker's capture (N=800 and 200 whole: writes docs/measured/crash-gateways.md; SEED=)
 	@$(BIN)/python -m tests.crash.gateway_campaign --rounds $(or $(N),800) --write $(if $(SEED),--seed $(SEED))
 	@$(if $(N),,$(BIN)/python -m tests.crash.gateway_campaign --whole --write $(if $(SEED),--seed $(SEED)))
+
+policy-change: setup ## loosen a policy under 1,000 intents a minute, with kills, in N rounds (N=12 SEED=; from 12: writes docs/measured/policy-change.md)
+	@$(BIN)/python -m tests.crash.policy_change --rounds $(or $(N),12) $(if $(SEED),--seed $(SEED)) \
+		$(shell [ "$(or $(N),12)" -ge 12 ] && echo --write)
 
 fix-acceptance: setup ## play 59 dialogues of the session layer against the simulator (writes docs/measured/fix-acceptance.md)
 	@$(BIN)/python -m tests.doubles.fix_acceptance --write

@@ -69,8 +69,10 @@ def page(summary: dict[str, Any]) -> str:
             "|---|---|",
             *(_row(name, summary[name]) for name in _FIGURES if name in summary),
             "",
-            "`bytes_per_decision` is of all tables and indexes of the ledger. What it is made of,",
-            "also with other drafters and plans: [ledger-size.md](ledger-size.md).",
+            "`false_holds_per_100`: of a hundred orders of the strategy, which is honest, those",
+            "that waited for a person. `bytes_per_decision` is of all tables and indexes of the",
+            "ledger; what it is made of, also with other drafters and plans:",
+            "[ledger-size.md](ledger-size.md).",
             "",
         )
     )
@@ -80,6 +82,7 @@ _FIGURES = (
     "forecasts",
     "verdicts",
     "rules",
+    "false_holds_per_100",
     "fills",
     "rejects",
     "outcomes",

@@ -1,6 +1,7 @@
 """A served desk as a process of its own, with the scripted engine: it lives until it is killed.
 
-`python -m tests.doubles.served_process` serves the desk of the present folder.
+`python -m tests.doubles.served_process` serves the desk of the present folder; a word
+`fail:POINT:ACTION` arms a failpoint, and `mutant:NAME` makes the gateway wrong on purpose.
 """
 
 import contextlib
@@ -8,27 +9,34 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 
+from audit.records.record import Draft, Record
 from gateway.clock import pause
+from gateway.desk.persons.governing.turns import Turns
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import running
 from gateway.launch.plan import serving_plan
+from gateway.walk import failpoints
+from gateway.walk.journal.decision import policy_named
+from gateway.walk.section import Section
+from risk.policy.signing import SignedPolicy, check_signatures
 from tests.doubles.fix_world import ROOT, until
 from tests.doubles.scene_desk import BACK_S, PROGRAM, WITHIN_S, ServedDesk
 
 MODULE = "tests.doubles.served_process"
+ALONE, FOLLOW = "alone", "follow"
 
 
 @contextlib.contextmanager
-def served_apart(desk: ServedDesk, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def served_apart(desk: ServedDesk, log: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Yield the process that serves a desk that is made; `killed` ends it, or the test's end."""
-    words = (sys.executable, "-m", MODULE)
+    words = (sys.executable, "-m", MODULE, *more)
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with log.open("ab") as file:
         one = subprocess.Popen(
@@ -76,11 +84,45 @@ def _is_fix_child(pid: int) -> bool:
     return b"fix.session.main" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+@contextlib.contextmanager
+def _not_alone(_turns: Turns, _within_s: float) -> Iterator[None]:
+    """Put a policy in force whoever is in the middle of a decision."""
+    yield
+
+
+def _no_turns() -> None:
+    setattr(Turns, ALONE, _not_alone)  # the mutant, on purpose
+
+
+def _before_the_record() -> None:
+    sound = Section.follow
+
+    def early(
+        self: Section, bundle: SignedPolicy, keys: Mapping[str, bytes], draft: Draft
+    ) -> Record:
+        self._checked = check_signatures(bundle, keys)
+        self.policy_named = policy_named(bundle.policy)
+        pause(0.5)
+        return sound(self, bundle, keys, draft)
+
+    setattr(Turns, ALONE, _not_alone)
+    setattr(Section, FOLLOW, early)
+
+
+MUTANTS = {"no turns": _no_turns, "before its record": _before_the_record}
+"""Gateways whose policy does not change at one record."""
+
+
 def main() -> None:
     """Serve until killed."""
+    given = [word.partition(":")[::2] for word in sys.argv[1:]]
+    for mutant in (rest for sort, rest in given if sort == "mutant"):
+        MUTANTS[mutant]()
     plan = replace(serving_plan(load()), engine_program=PROGRAM)
     with running(plan, print) as app, app.housekeeping.in_background():
         wait_for(lambda: app.engine.wait_ready(0.1), WITHIN_S, part="engine")
+        for failpoint in (rest for sort, rest in given if sort == "fail"):
+            failpoints.arm(failpoint)
         while True:
             pause(60)
 

@@ -114,6 +114,7 @@ def summarise(
         "placebo_orders": sum(
             1 for r in own if r.kind is Kind.PLACEBO_JUDGED and PlaceboJudged.of(r).fill is not None
         ),
+        "false_holds_per_100": _false_holds(verdicts),
         "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
     }
 
@@ -169,6 +170,15 @@ def _rules(verdicts: Iterable[VerdictGiven]) -> dict[str, int]:
         }
         counted.update(seen)
     return dict(sorted(counted.items()))
+
+
+def _false_holds(verdicts: Sequence[VerdictGiven]) -> float | None:
+    """Return how many of a hundred of the strategy's orders waited for a person.
+
+    The strategy is honest, so each such hold cost a person's time and stopped nothing.
+    """
+    first = [one.result for one in verdicts if one.approval_document is None]
+    return round(100 * first.count("held") / len(first), 2) if first else None
 
 
 def _after_halt(verdicts: Sequence[VerdictGiven], decisions: int) -> int:
