@@ -12,15 +12,17 @@ from urllib.parse import quote
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.withheld import withheld_from_agents, without_conduct
+from gateway.desk.agents.withheld import CODE, withheld_from_agents, without_conduct
 from gateway.desk.requests import ApprovalQuestion, IntentResponse, RuleLine, WordsEffect
 from gateway.errors import NotReadyError
 from gateway.installation.keys.roles import Role
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.decision import IntentProposed
+from gateway.walk.journal.forecast import ForecastFailed
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
 from gateway.walk.projections.outbox import Orders
+from risk.verdict import Action
 
 Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
 
@@ -62,6 +64,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         return IntentResponse(
             decision_id=decision_id,
             result="no_forecast" if failed else "no_trade",
+            reason=_no_forecast_by(records),
             verdict=None,
             rules=(),
             cl_ord_id=None,
@@ -129,7 +132,7 @@ def words_of(records: Sequence[Record]) -> WordsEffect | None:
 
 
 def told(records: Sequence[Record]) -> tuple[Told, str | None]:
-    """Return the result of a judged decision, and a reason if its order is not known to have left.
+    """Return the result of a judged decision, and why, unless its order left or it is held.
 
     Raises:
         NotReadyError: the order is approved and not handed out yet.
@@ -143,7 +146,8 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
             part=f"decision {judged.decision_id}", state="approved, not yet handed out"
         )
     if last is None:
-        return given, None
+        results = judged.verdict_document["results"]
+        return given, _rejected_by(results) if given == "rejected" else None
     match last.kind:
         case Kind.ORDER_SENDING:
             return "unknown", "handed out, no answer yet; it is never sent again"
@@ -157,6 +161,20 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
             return "not_sent", Ending.of(last).reason
         case _:
             return given, None
+
+
+def _rejected_by(results: Sequence[dict[str, Any]]) -> str:
+    """Return the rule and the reason of the most severe result, conduct as one code only (102)."""
+    worst = max(without_conduct(results), key=lambda one: Action[one["action"]])
+    if worst["rule_id"] == CODE:
+        return CODE
+    return f"{_name_of(worst)}: {worst['reason']}"
+
+
+def _no_forecast_by(records: Sequence[Record]) -> str | None:
+    """Return the code of a forecast that failed; its detail is for the operator."""
+    failed = next((r for r in reversed(records) if r.kind is Kind.FORECAST_FAILED), None)
+    return None if failed is None else ForecastFailed.of(failed).reason
 
 
 def record_document(record: Record) -> dict[str, Any]:
@@ -188,7 +206,7 @@ def _rule_line(rule: dict[str, Any]) -> RuleLine:
         return None if rule[name] is None else str(rule[name])
 
     return RuleLine(
-        rule=".".join(filter(None, (rule["rule_id"], rule["check"]))),
+        rule=_name_of(rule),
         action=rule["action"],
         reason=rule["reason"],
         observed=text("observed"),
@@ -196,3 +214,7 @@ def _rule_line(rule: dict[str, Any]) -> RuleLine:
         margin=text("margin"),
         unit=rule["unit"],
     )
+
+
+def _name_of(rule: dict[str, Any]) -> str:
+    return ".".join(filter(None, (rule["rule_id"], rule["check"])))

@@ -207,7 +207,12 @@ class IntentResponse(RequestModel):
         ),
     ]
     reason: Annotated[
-        str | None, Field(description="why an order did not leave, or is not known to have left")
+        str | None,
+        Field(
+            description="why: the rule and reason of a rejection (`conduct` for every rule about"
+            " conduct), the code of a forecast that failed, or why an order did not leave or is"
+            " not known to have left"
+        ),
     ] = None
     verdict: str | None
     approval: Annotated[

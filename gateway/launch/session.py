@@ -91,10 +91,8 @@ def await_session(fix: FixChild, *, ours: bool) -> str:
         raise NotReadyError(part="FIX session", state=f"{fix.state} {why}")
     if fix.refused:
         return f"FIX is REFUSED: {what_to_do(fix.refused)}"
-    return (
-        f"FIX is {fix.state}: the broker does not answer yet. Every new order ends as not sent"
-        " until it does"
-    )
+    why = fix.detail or "the broker does not answer yet"
+    return f"FIX is {fix.state}: {why}. Every new order ends as not sent until it is READY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

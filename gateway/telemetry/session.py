@@ -99,6 +99,21 @@ class SessionStatus:
     gaps: tuple[SessionGap, ...] = ()
     recent: tuple[SessionMessage, ...] = ()
 
+    @property
+    def is_logged_on(self) -> bool:
+        """Whether figures of a reconciliation are this logon's, not those of the logon before."""
+        return self.state in {SessionState.READY.value, SessionState.RECONCILING.value}
+
+    @property
+    def reconciliation(self) -> str:
+        """How far this logon is reconciled, for a person."""
+        if not self.is_logged_on:
+            return "no: the session is not logged on"
+        orders = f"{self.answered} of {self.asked} orders answered"
+        if self.state != SessionState.READY.value:
+            return f"under way; {orders}" if self.asked else "under way"
+        return orders if self.asked else "yes; no open order"
+
     def summary(self) -> dict[str, Any]:
         """Return what a monitor needs: no order, no name."""
         return {
@@ -109,7 +124,8 @@ class SessionStatus:
             "received_ms_ago": self.received_ms,
             "sent_ms_ago": self.sent_ms,
             "told_ms_ago": self.told_ms,
-            "reconciled": [self.answered, self.asked],
+            "reconciled": [self.answered, self.asked] if self.is_logged_on else None,
+            "detail": self.detail,
             "foreign_orders": self.foreign,
         }
 

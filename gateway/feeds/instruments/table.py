@@ -22,6 +22,7 @@ from gateway.feeds.instruments.places import (
     csv_rows,
     toml_rows,
 )
+from gateway.feeds.live.calendars import unknown_calendar
 from gateway.walk.journal.run import Listing
 from risk.state.instrument import Instrument
 
@@ -70,6 +71,7 @@ def parse_table(data: bytes, *, name: str, comma: bool = False) -> InstrumentTab
     faults: list[_Fault] = []
     found = [(row, _values(row, faults)) for row in rows]
     faults.extend(_doubles(found))
+    faults.extend(_strange_calendars(found))
     listings = [_listing(row, values, faults) for row, values in found]
     if faults:
         lines = tuple(_line(place, problem) for place, problem in sorted(faults))
@@ -123,6 +125,15 @@ def _values(row: TableRow, faults: list[_Fault]) -> dict[str, Any]:
             problem = f"{name} is missing; write {name} = .. ({field.holds})"
             faults.append((row.place, problem))
     return values
+
+
+def _strange_calendars(found: list[tuple[TableRow, dict[str, Any]]]) -> Iterator[_Fault]:
+    """Yield the calendars that nobody has hours of; each name is looked up once."""
+    names = {values["calendar"] for _, values in found if "calendar" in values}
+    wrong = {name: said for name in names if (said := unknown_calendar(name))}
+    for row, values in found:
+        if (name := values.get("calendar")) in wrong:
+            yield row.values["calendar"][1], f"calendar: {wrong[name]}"
 
 
 def _doubles(found: list[tuple[TableRow, dict[str, Any]]]) -> Iterator[_Fault]:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 
 from gateway.errors import IntakeError
@@ -68,6 +69,17 @@ def when(at_us: int) -> str:
     return f"{datetime.fromtimestamp(at_us / 1_000_000, tz=UTC):%Y-%m-%dT%H:%MZ}"
 
 
+def unknown_calendar(name: str) -> str:
+    """Return what is wrong with a calendar's name, with names near it; empty if it is known."""
+    import exchange_calendars  # noqa: PLC0415 - see above
+
+    known = exchange_calendars.get_calendar_names(include_aliases=True)
+    if name in known:
+        return ""
+    near = ", ".join(get_close_matches(name.upper(), known, 3)) or "XNYS, XLON, XTKS, 24/7"
+    return f"exchange_calendars has no {name}; write a market's code such as {near}"
+
+
 def load_hours(name: str, now_us: int) -> TradingHours:
     """Return an exchange's hours from a month ago to a year ahead.
 
@@ -84,11 +96,7 @@ def load_hours(name: str, now_us: int) -> TradingHours:
             calendar = exchange_calendars.get_calendar(name, start=start)
             rows = tuple(calendar.schedule.itertuples(index=False))
     except exchange_calendars.errors.InvalidCalendarName:
-        known = "XNYS, XLON, XTKS, 24/7"
-        raise IntakeError(
-            where="calendar",
-            problem=f"exchange_calendars has no {name}; write a market's code such as {known}",
-        ) from None
+        raise IntakeError(where="calendar", problem=unknown_calendar(name)) from None
     spans: list[tuple[int, int]] = []
     for row in rows:
         breaks = row.break_start, row.break_end

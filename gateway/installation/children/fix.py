@@ -345,7 +345,10 @@ class FixChild:
         if name == "hello":
             self._greet(frame)
         elif name == "session":
-            self._detail = text(frame, "detail")
+            detail = text(frame, "detail")
+            if detail and detail != self._detail:
+                log.warning("fix session %s: %s", frame.get("state"), detail)
+            self._detail = detail
             self._move(SessionState(text(frame, "state")), number(frame, "logon_no"))
         elif name == "reset":
             self._begin_anew(frame)

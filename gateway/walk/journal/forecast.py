@@ -286,6 +286,12 @@ class ForecastAttempt(Contents, frozen=True, kw_only=True):
     attempt: int
 
 
+class ForecastFailed(ForecastAttempt, frozen=True, kw_only=True):
+    """The contents of `forecast_failed`: a code for the agent, the detail for the operator."""
+
+    reason: str
+
+
 class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
     """The contents of `forecast_made` and `placebo_made`; no paths are named under format 1."""
 

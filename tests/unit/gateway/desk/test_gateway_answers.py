@@ -38,7 +38,11 @@ def record(kind: Kind, **body: Any) -> Record:  # noqa: ANN401 - any body
 
 
 def verdict(result: str) -> Record:
-    return record(Kind.VERDICT_GIVEN, result=result, decision_id="d")
+    results = [
+        {"rule_id": "R11", "check": "gross", "action": "ALLOW", "reason": "WITHIN_LIMIT"},
+        {"rule_id": "R12", "check": "price", "action": "REJECT", "reason": "ABOVE_LIMIT"},
+    ]
+    return record(Kind.VERDICT_GIVEN, result=result, decision_id="d", verdict={"results": results})
 
 
 SEALED = record(Kind.DECISION_SEALED, outcome="x")
@@ -48,7 +52,7 @@ UNKNOWN = record(Kind.ORDER_UNKNOWN, reason="no answer")
 TOLD: list[tuple[str, Sequence[Record], tuple[str, str | None]]] = [
     ("held", (), ("held", None)),
     ("held", (record(Kind.APPROVAL_REQUESTED),), ("held", None)),
-    ("rejected", (SEALED,), ("rejected", None)),
+    ("rejected", (SEALED,), ("rejected", "R12.price: ABOVE_LIMIT")),
     (
         "approved",
         (SENDING,),
@@ -97,7 +101,7 @@ def test_an_approval_is_told_only_of_an_order_that_left() -> None:
 
 def test_a_renewal_begins_anew() -> None:
     first = (verdict("held"), record(Kind.APPROVAL_GIVEN))
-    assert told((*first, verdict("rejected"))) == ("rejected", None)
+    assert told((*first, verdict("rejected"))) == ("rejected", "R12.price: ABOVE_LIMIT")
     freed = record(Kind.RESERVATION_RELEASED, reason="renewal_refused")
     assert told((verdict("held"), freed, verdict("approved"), SENDING, SENT))[0] == "approved"
 
@@ -174,6 +178,14 @@ def test_a_forecast_that_failed_is_told_as_such_and_not_as_no_trade(desk: Memory
     name = failed.stream.removeprefix("decision/")
     answer = intent_response(desk.small.desk.own.reader, name)
     assert (answer.result, answer.verdict, answer.cl_ord_id) == ("no_forecast", None, None)
+    assert answer.reason == failed.body["reason"]
+
+
+def test_a_refusal_for_conduct_is_one_code_whatever_the_rule() -> None:
+    for rule in ("R36", "R53"):
+        results = [{"rule_id": rule, "check": "x", "action": "REJECT", "reason": "ABOVE_LIMIT"}]
+        given = record(Kind.VERDICT_GIVEN, result="rejected", verdict={"results": results})
+        assert told((given,)) == ("rejected", "conduct")
 
 
 # intents

@@ -119,6 +119,7 @@ WRONG = [
     ("min_qty", 101, "max_qty: 100 is below min_qty, 101"),
     ("max_qty", 10**10, "whole number from 1 to 1000000000"),
     ("calendar", "New York", "not a calendar's name"),
+    ("calendar", "XNYSE", "has no XNYSE; write a market's code such as XNYS"),
     ("isin", "US037833100", "not an ISIN"),
     ("isin", "US0378331006", "check digit of US0378331006 would be 5"),
     ("figi", "BBG000B9XRY5", "check digit of BBG000B9XRY5 would be 4"),

@@ -78,7 +78,8 @@ def test_without_a_child_only_the_state_is_known() -> None:
         "received_ms_ago": None,
         "sent_ms_ago": None,
         "told_ms_ago": None,
-        "reconciled": [3, 5],
+        "reconciled": None,
+        "detail": "gone",
         "foreign_orders": 0,
     }
 
@@ -86,3 +87,13 @@ def test_without_a_child_only_the_state_is_known() -> None:
 def test_the_summary_names_no_order() -> None:
     assert "ORDER" in str(status())
     assert "ORDER" not in str(status().summary())
+
+
+def test_figures_of_an_earlier_logon_are_not_called_reconciled() -> None:
+    for state in (SessionState.DOWN, SessionState.CONNECTING, SessionState.REFUSED):
+        assert status(state=state).reconciliation == "no: the session is not logged on"
+        assert status(state=state).summary()["reconciled"] is None
+    said = status(state=SessionState.RECONCILING).reconciliation
+    assert said == "under way; 3 of 5 orders answered"
+    assert status().reconciliation == "3 of 5 orders answered"
+    assert status(reconciled=(0, 0)).reconciliation == "yes; no open order"
