@@ -67,6 +67,7 @@ class Kind(StrEnum):
     DIGESTS_REGISTERED = "digests_registered"
     FAIRNESS_TESTED = "fairness_tested"
     ORDER_ALLOCATED = "order_allocated"
+    POLICY_ANNOUNCED = "policy_announced"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
     CASE_MOVED = "case_moved"

@@ -94,6 +94,12 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "allocated:<decision_id>",
     ),
     _spec(
+        Kind.POLICY_ANNOUNCED,
+        _C,
+        "policy_digest policy follows_digest loosens wait_us reason actor_name",
+        "policy_announced:<follows_digest>:<policy_digest>",
+    ),
+    _spec(
         Kind.CASE_OPENED,
         _CASE,
         "case_id indicator who instrument at_us evidence agents accounts",

@@ -37,7 +37,11 @@ from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys
 from gateway.installation.keys.succession import OfficerHistory
-from gateway.installation.policies.on_record import refuse_stray_officers, stray_said
+from gateway.installation.policies.on_record import (
+    early_on_record,
+    refuse_stray_officers,
+    stray_said,
+)
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
@@ -365,7 +369,9 @@ def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
     if plan.tags.dev:
         return
     refuse_stray_officers(plan.keyring.public_keys(), plan.origin, reader)
-    if said := stray_said(plan.policy.policy, reader):
+    policy, mode = plan.policy.policy, plan.tags.mode
+    said = stray_said(policy, reader) or early_on_record(policy, mode, reader, clock.wall_us())
+    if said:
         problem = f"the policy in {plan.keyring.folder} {said}"
         raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
 

@@ -20,7 +20,7 @@ HIGHER_LOOSENS: Final = frozenset(
         *("order_notional_max", "gross_max", "net_max", "leverage_max", "day_loss_max"),
         *("drawdown_max", "warn_at", "message_rate", "message_burst", "human_notional", "ttl"),
         *("price_band", "size_band", "exposure_band", "target_vol", "risk_share"),
-        *("exposure_max", "limit_allowance", "expires_us"),
+        *("exposure_max", "limit_allowance", "expires_us", "buys", "sells"),
         *loosening(Looser.HIGHER),
     }
 )
@@ -28,11 +28,17 @@ LOWER_LOOSENS: Final = frozenset(
     {
         *("directional_p_up_min", "paths_min", "cooling_days", "message_reserve"),
         *("duplicate_window", "no_trade_band", "signatures_min", "not_before_us", "armed"),
+        "loosening_wait_us",
         *loosening(Looser.LOWER),
     }
 )
 NEITHER: Final = frozenset({"steps_per_year"})
 """Numbers of which neither direction is looser: a person must judge."""
+TERM: Final = frozenset({"not_before_us", "expires_us"})
+PROSE: Final = frozenset(
+    {"version", "parent", "author", "name", "rationale", "owner", "review_by", "why", "reason"}
+)
+"""What no rule reads."""
 
 _NAMED_BY: Final = {
     "classes": "asset_class",
@@ -41,6 +47,8 @@ _NAMED_BY: Final = {
     "names": "name",
     "permits": "name",
 }
+_RESTRICTED: Final = "families.restricted.names."
+_PERMITS: Final = "families.authority.permits."
 
 
 class Looseness(StrEnum):
@@ -66,10 +74,11 @@ def policy_changes(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
     old = dict(_leaves(policy_document(before), ""))
     new = dict(_leaves(policy_document(after), ""))
     gone, added = _sections(before) - _sections(after), _sections(after) - _sections(before)
+    sections, whole = frozenset(_sections(before) | _sections(after)), gone | added
     found = [_whole(name, gone=True) for name in sorted(gone)]
     found += [_whole(name, gone=False) for name in sorted(added)]
     for field in dict.fromkeys((*old, *new)):
-        if old.get(field) != new.get(field) and not field.startswith((*gone, *added)):
+        if old.get(field) != new.get(field) and _section_of(field, sections) not in whole:
             effect = _effect(field, old.get(field), new.get(field))
             found.append(
                 PolicyChange(
@@ -79,19 +88,42 @@ def policy_changes(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
     return tuple(found)
 
 
+def loosened(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
+    """Return the changes that may permit more: those that loosen, and those nobody can order.
+
+    The term is left out: within it the same is permitted. So is prose, which no rule reads.
+    """
+    left_out = TERM | PROSE
+    return tuple(
+        one
+        for one in policy_changes(before, after)
+        if one.effect is not Looseness.TIGHTENS and one.field.rpartition(".")[2] not in left_out
+    )
+
+
 def _sections(policy: Policy) -> set[str]:
-    """Return the prefix of each class and instrument."""
-    classes = {f"classes.{one.asset_class}." for one in policy.classes}
-    return classes | {f"instruments.{one.symbol}." for one in policy.instruments}
+    """Return the prefix of each class, instrument, restricted name and permit."""
+    found = {f"classes.{one.asset_class}." for one in policy.classes}
+    found |= {f"instruments.{one.symbol}." for one in policy.instruments}
+    if policy.families is not None:
+        found |= {f"{_RESTRICTED}{one.name}." for one in policy.families.restricted.names}
+        found |= {f"{_PERMITS}{one.name}." for one in policy.families.authority.permits}
+    return found
+
+
+def _section_of(field: str, sections: frozenset[str]) -> str:
+    """Return the longest prefix: a field of BRK.B is not one of BRK."""
+    return max((one for one in sections if field.startswith(one)), key=len, default="")
 
 
 def _whole(name: str, *, gone: bool) -> PolicyChange:
-    """What is not listed is refused: a section more loosens, one less tightens."""
+    """What is not listed is refused: a section more loosens. A restricted name does the reverse."""
+    tightens = gone != name.startswith(_RESTRICTED)
     return PolicyChange(
         field=name[:-1],
         before="listed" if gone else None,
         after=None if gone else "listed",
-        effect=Looseness.TIGHTENS if gone else Looseness.LOOSENS,
+        effect=Looseness.TIGHTENS if tightens else Looseness.LOOSENS,
     )
 
 

@@ -40,6 +40,7 @@ ALWAYS_ARMED: Final = frozenset({RuleId.R00, RuleId.R01})
 FORMAT_1: Final = "countersign.policy/1"
 FORMAT_2: Final = "countersign.policy/2"
 MAX_POLICY_BYTES: Final = 65_535
+WAIT_US_MAX: Final = 30 * 86_400_000_000
 _TAIL: Final = 40
 RULES_OF_1: Final = frozenset(
     {
@@ -172,6 +173,7 @@ class Policy(PolicyModel):
         author: Who wrote it; may not sign it.
         not_before_us: Wall-clock start of validity.
         expires_us: Wall-clock end; from then on everything is refused.
+        loosening_wait_us: Cooling time of a looser successor; absent: the mode's (paper none).
         families: Numbers of the rules that came with format 2; absent in format 1.
     """
 
@@ -184,6 +186,7 @@ class Policy(PolicyModel):
     not_before_us: Whole
     expires_us: Whole
     signatures_min: Annotated[int, Field(ge=2, le=16)]
+    loosening_wait_us: Annotated[int, Field(ge=0, le=WAIT_US_MAX)] | None = None
     classes: tuple[ClassPolicy, ...]
     instruments: tuple[InstrumentPolicy, ...]
     account: AccountPolicy

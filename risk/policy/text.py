@@ -73,7 +73,7 @@ def _policy_lines(policy: Policy) -> Iterator[str]:
         if isinstance(value, str | int):
             yield ""
             yield from _note(notes.get(name, ""))
-            if name.endswith("_us"):
+            if name in {"not_before_us", "expires_us"}:
                 yield f"# {_day(int(value))}"
             yield f"{name} = {_toml(value)}"
     for section in policy.classes:

@@ -36,7 +36,7 @@ feed_condition agent_scoped receipt_key alarm_lost approval_resumed
 cancel_requested cancel_ended replace_requested replace_sent replace_ended
 kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
 digests_registered foreign_reported flatten_asked fairness_tested
-order_allocated news_twin_made case_opened case_noted case_moved
+order_allocated news_twin_made case_opened case_noted case_moved policy_announced
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

@@ -21,6 +21,7 @@ from gateway.walk.projections.kill_times import drill_line
 VERIFY: Final = "countersign verify --key KEY; one record: countersign prove SEQ"
 CHANGE_KINDS: Final = (
     Kind.POLICY_ACTIVATED,
+    Kind.POLICY_ANNOUNCED,
     Kind.MODEL_LOADED,
     Kind.DIGESTS_REGISTERED,
     Kind.MODE_ENTERED,

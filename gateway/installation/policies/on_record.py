@@ -14,7 +14,8 @@ from audit.store.reader import LedgerReader
 from gateway import clock
 from gateway.errors import SettingsError
 from gateway.installation.keys.succession import OfficerHistory
-from risk.policy.policy import Policy, policy_digest
+from gateway.installation.policies.cooling import early_said
+from risk.policy.policy import Policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, signed_policy_from_document, verify_signatures
 
 
@@ -65,6 +66,14 @@ def stray_said(policy: Policy, reader: LedgerReader) -> str:
         f' parent = "{active.policy_digest}" and a version above {version}; make it with'
         " `countersign policy new --from` the policy in force"
     )
+
+
+def early_on_record(policy: Policy, mode: str, reader: LedgerReader, now_us: int) -> str:
+    """Return why a policy may not follow the newest on record yet, "" if it may or is that one."""
+    _, active = next(_policies(reader), (0, None))
+    if active is None or active.dev or policy_digest(policy) == active.policy_digest:
+        return ""
+    return early_said(policy_from_document(active.policy), policy, mode, reader, now_us)
 
 
 def _policies(reader: LedgerReader) -> Iterator[tuple[int, PolicyOnRecord]]:

@@ -14,6 +14,7 @@ from gateway.errors import RequestError
 from gateway.feeds.instruments.table import InstrumentTable, read_table
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import post
+from gateway.installation.policies.cooling import wait_us
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.policies.policy_files import (
     READABLE,
@@ -24,6 +25,8 @@ from gateway.installation.policies.policy_files import (
 from gateway.installation.policies.sections import TradedInstrument
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
+from risk.policy.policy import policy_digest
+from risk.policy.signing import signed_policy_from_document
 
 FOLLOW_WITHIN_S: Final = 60.0
 """Decisions that are under way end first."""
@@ -71,17 +74,38 @@ def activate_now(path: Path, settings: Settings, reason: str, now_us: int) -> in
         body = json.dumps({"reason": reason})
         told = post(state, "/v1/policy/follow", body, token, FOLLOW_WITHIN_S).granted()
     except ConnectionRefusedError:
+        _refuse_early(before, final, settings.mode)
         sys.stdout.write("no gateway runs: the next start puts it in force and on record\n")
         return 0
     except RequestError:
-        if before:
-            with appearing(final, READABLE) as file:
-                file.write(before)
+        _put_back(before, final)
         raise
     at = "already" if told["seq"] is None else f"from record {told['seq']} on"
     sys.stdout.write(f"version {told['version']} is in force {at}\n")
     sys.stdout.write("".join(f"  {one}\n" for one in told["changes"]))
     return 0
+
+
+def _refuse_early(before: bytes, final: Path, mode: str) -> None:
+    """Refuse a looser successor without a gateway: only a gateway announces it on record."""
+    if not before:
+        return
+    old, new = (
+        signed_policy_from_document(json.loads(data)).policy
+        for data in (before, final.read_bytes())
+    )
+    if new.parent == policy_digest(old) and (waits := wait_us(old, new, mode)):
+        _put_back(before, final)
+        raise RequestError(
+            problem=f"version {new.version} is looser, and waits {waits // 1_000_000} s after a"
+            " record that announces it: start the gateway, then activate it; the old one stays"
+        )
+
+
+def _put_back(before: bytes, final: Path) -> None:
+    if before:
+        with appearing(final, READABLE) as file:
+            file.write(before)
 
 
 def _operator(state: StateFolder) -> str:

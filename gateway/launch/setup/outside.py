@@ -33,7 +33,11 @@ from gateway.errors import SettingsError
 from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_path
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.policies.on_record import refuse_stray_officers, stray_said
+from gateway.installation.policies.on_record import (
+    early_on_record,
+    refuse_stray_officers,
+    stray_said,
+)
 from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import FixSettings, Settings
 from gateway.installation.state import StateFolder
@@ -151,6 +155,9 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
         if stray := stray_said(policy, reader):
             command = "countersign policy new next.toml --from FILE-OF-THE-ONE-IN-FORCE"
             yield mend("policy", f"the policy in {state.keys} {stray}", command)
+        elif early := early_on_record(policy, settings.mode, reader, clock.wall_us()):
+            command = "put the bundle of the policy in force back, or wait"
+            yield mend("policy", f"the policy in {state.keys}: {early}", command)
     finally:
         reader.close()
 

@@ -4,7 +4,7 @@ Not here: when a record is appended (`launch`). A payload holds no float: a numb
 stands as text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -21,7 +21,7 @@ from gateway.walk.journal.forecast import engine_document
 from gateway.walk.ports import Tags
 from inference.engine.port import EngineDescription
 from risk.documents import document_of
-from risk.policy.policy import policy_digest
+from risk.policy.policy import Policy, policy_digest, policy_document
 from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.instrument import Instrument
 
@@ -178,6 +178,28 @@ def policy_activated(
         },
         actor=GATEWAY,
         idem_key=f"policy:{digest}:{tags.run_id}",
+    )
+
+
+def policy_announced(
+    before: Policy, after: Policy, *, loosens: Sequence[str], wait_us: int, by: str, reason: str
+) -> Draft:
+    """A looser policy that may follow after its cooling time; the same one again is this record."""
+    digest, follows = policy_digest(after), policy_digest(before)
+    return Draft(
+        stream="control",
+        kind=Kind.POLICY_ANNOUNCED,
+        payload={
+            "policy_digest": digest,
+            "policy": policy_document(after),
+            "follows_digest": follows,
+            "loosens": list(loosens),
+            "wait_us": wait_us,
+            "reason": reason,
+            "actor_name": by,
+        },
+        actor=GATEWAY,
+        idem_key=f"policy_announced:{follows}:{digest}",
     )
 
 

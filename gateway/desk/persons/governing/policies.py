@@ -13,12 +13,13 @@ from typing import Any, Final
 from gateway.desk.desk import Desk
 from gateway.errors import PolicyRefusedError, SettingsError
 from gateway.installation.keys.keyring import Caller
+from gateway.installation.policies.cooling import announcement, early_said, wait_us
 from gateway.installation.policies.policy import given_policy
 from gateway.walk.failpoints import reach
-from gateway.walk.journal.run import policy_activated
+from gateway.walk.journal.run import policy_activated, policy_announced
 from risk.errors import RiskError
-from risk.policy.changes import policy_changes
-from risk.policy.policy import check_succession, policy_digest
+from risk.policy.changes import PolicyChange, loosened, policy_changes
+from risk.policy.policy import Policy, check_succession, policy_digest
 from risk.policy.signing import PolicyStanding, SignedPolicy, verify_signatures
 
 WITHIN_S: Final = 30.0
@@ -44,7 +45,8 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
 
     Raises:
         PolicyRefusedError: it is not signed by both, does not follow the one in force, is not valid
-            now, or contradicts the instruments; the old one stays in force.
+            now, contradicts the instruments, or is looser and must still wait (it is then announced
+            on record); the old one stays in force.
         NotReadyError: a decision takes too long.
         AuditError: the ledger did not take the record. If it is unknown whether it did, every
             intent is refused until the next start.
@@ -55,15 +57,32 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
         signed = _followable(desk)
         if policy_digest(signed.policy) == policy_digest(before):
             return policy_state(desk) | {"seq": None, "changes": []}
+        _cooled(desk, signed.policy, caller.name, reason)
         draft = policy_activated(own.tags, signed, by=caller.name, reason=reason)
         reach("policy.checked")  # a crash here leaves the bundle: the next start activates it
         record = own.section.follow(signed, own.keyring.public_keys(), draft)
         reach("policy.recorded")  # a crash here leaves the new policy on record and in the folder
-    changed = [
-        f"{one.field}: {one.before} -> {one.after} ({one.effect.value})"
-        for one in policy_changes(before, signed.policy)
-    ]
+    changed = [change_said(one) for one in policy_changes(before, signed.policy)]
     return policy_state(desk) | {"seq": record.seq, "changes": changed}
+
+
+def _cooled(desk: Desk, after: Policy, by: str, reason: str) -> None:
+    """Refuse a looser policy whose cooling time has not passed; announce it at the first time."""
+    own = desk.own
+    before, mode = own.section.policy, own.tags.mode
+    waits = wait_us(before, after, mode)
+    if waits and announcement(before, after, own.reader) is None:
+        loosens = [change_said(one) for one in loosened(before, after)]
+        own.tools.ledger.append(
+            policy_announced(before, after, loosens=loosens, wait_us=waits, by=by, reason=reason)
+        )
+    if said := early_said(before, after, mode, own.reader, own.dispatching.wall_us()):
+        raise PolicyRefusedError(problem=said)
+
+
+def change_said(one: PolicyChange) -> str:
+    """Return a change as a line for people."""
+    return f"{one.field}: {one.before} -> {one.after} ({one.effect.value})"
 
 
 def _followable(desk: Desk) -> SignedPolicy:

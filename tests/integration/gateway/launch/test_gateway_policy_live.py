@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from audit.records.kinds import Kind
 from gateway.cli.main import app as countersign
+from gateway.errors import RequestError, SettingsError
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import App, running
@@ -22,6 +23,7 @@ from risk.policy.policy import policy_digest
 from tests.doubles.beginning import activate, begin
 
 PROGRAM = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
+COMPLIANCE = "compliance-officer/compliance.key"
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(300)]
 
 
@@ -38,16 +40,17 @@ def do(*words: object) -> Result:
     return CliRunner().invoke(countersign, [str(word) for word in words])
 
 
-def signed(desk: Path) -> Path:
-    """Return the bundle of a policy that follows the one in force."""
-    for words in (
-        ("new", "next.toml", "--from", "keys/policy.bundle.json"),
-        ("sign", "next.toml", "--key", desk / "risk-officer/risk.key"),
-        ("sign", "next.bundle.json", "--key", desk / "compliance-officer/compliance.key"),
-    ):
-        done = do("policy", *words)
+def signed(desk: Path, before: str = "", after: str = "") -> Path:
+    """Return the bundle of a policy that follows the one in force, with a text replaced."""
+    draft, bundle = Path("next.toml"), Path("next.bundle.json")
+    draft.unlink(missing_ok=True)
+    bundle.unlink(missing_ok=True)
+    assert do("policy", "new", draft, "--from", "keys/policy.bundle.json").exit_code == 0
+    draft.write_text(draft.read_text().replace(before, after) if before else draft.read_text())
+    for file, key in ((draft, "risk-officer/risk.key"), (bundle, COMPLIANCE)):
+        done = do("policy", "sign", file, "--key", desk / key)
         assert done.exit_code == 0, (done.output, done.exception)
-    return Path("next.bundle.json")
+    return bundle
 
 
 def activations(app: App) -> list[dict[str, Any]]:
@@ -80,6 +83,30 @@ def test_the_next_policy_is_in_force_while_the_gateway_serves(desk: Path) -> Non
         assert refused.exit_code, "an earlier one does not come back"
     with serving() as app:
         assert app.desk.own.section.policy.version == 2
+
+
+def test_a_looser_policy_waits_for_its_announcement_whatever_starts(desk: Path) -> None:
+    waiting = signed(
+        desk, "signatures_min = 2", "signatures_min = 2\nloosening_wait_us = 600000000"
+    )
+    with serving():
+        assert do("policy", "activate", waiting).exit_code == 0
+        kept = Path("keys/policy.bundle.json").read_bytes()
+    looser = signed(desk, "loosening_wait_us = 600000000", "loosening_wait_us = 0")
+    alone = do("policy", "activate", looser)
+    assert isinstance(alone.exception, RequestError)
+    assert "start the gateway" in str(alone.exception)
+    with serving() as app:
+        for _ in range(2):
+            early = do("policy", "activate", looser)
+            assert early.exit_code
+            assert "600 s after record" in str(early.exception), early.output
+        assert len(list(app.reader.records(kinds=(Kind.POLICY_ANNOUNCED,)))) == 1
+        assert app.desk.own.section.policy.version == 2
+    assert Path("keys/policy.bundle.json").read_bytes() == kept
+    Path("keys/policy.bundle.json").write_bytes(looser.read_bytes())
+    with pytest.raises(SettingsError, match="600 s after record"), serving():
+        pass
 
 
 @pytest.mark.parametrize("point", ["policy.checked", "policy.recorded"])

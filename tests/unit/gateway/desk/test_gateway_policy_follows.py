@@ -25,6 +25,7 @@ from gateway.errors import (
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import SIGNING_ROLES, Caller
 from gateway.installation.keys.roles import Role
+from gateway.installation.policies.cooling import WAIT_US, early_said, wait_us
 from gateway.installation.policies.policy import BUNDLE
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_document
@@ -186,6 +187,41 @@ def test_a_decision_is_under_one_policy_whatever_the_threads_do(desk: MemoryDesk
         seen.add(number)
     assert len(seen) > 5, "the policies changed while agents asked"
     assert all(earlier < later for earlier, later in pairwise(seq for seq, _ in began))
+
+
+def test_a_looser_policy_waits_from_its_announcement_on(desk: MemoryDesk) -> None:
+    section = desk.small.desk.own.section
+    put(desk, next_policy(section.policy, loosening_wait_us=60_000_000))
+    follow(desk)
+    waiting = section.policy
+    put(desk, next_policy(waiting, LOOSER + 1))
+    for _ in range(2):
+        with pytest.raises(PolicyRefusedError, match="60 s after record"):
+            follow(desk)
+    (announced,) = desk.log.records(kinds=(Kind.POLICY_ANNOUNCED,))
+    assert announced.body["loosens"] == [
+        "approval.human_notional.value: 35000000 -> 35000001 (loosens)"
+    ]
+    assert section.policy == waiting
+    reader, looser = desk.small.reader, next_policy(waiting, LOOSER + 1)
+    from_us = announced.recorded_at_us + 60_000_000
+    assert early_said(waiting, looser, "paper", reader, from_us - 1)
+    assert not early_said(waiting, looser, "paper", reader, from_us)
+    put(desk, next_policy(waiting, LOOSER - 1))
+    assert follow(desk)["seq"] is not None, "a tighter one does not wait"
+    put(desk, next_policy(section.policy, LOOSER))
+    with pytest.raises(PolicyRefusedError, match="60 s after record"):
+        follow(desk)
+    desk.wall.ahead_us += 61_000_000
+    assert follow(desk)["seq"] is not None
+
+
+def test_the_mode_sets_the_cooling_time_of_a_policy_without_one(desk: MemoryDesk) -> None:
+    policy = desk.small.desk.own.section.policy
+    looser, tighter = next_policy(policy), next_policy(policy, 1)
+    assert [wait_us(policy, looser, mode) for mode in ("paper", "live")] == [0, WAIT_US]
+    assert wait_us(policy, tighter, "live") == 0
+    assert wait_us(policy, next_policy(policy, 1, name="other"), "live") == 0
 
 
 def test_nobody_is_alone_while_a_turn_is_taken() -> None:

@@ -117,6 +117,7 @@ def numbers(model: type[BaseModel] = Policy) -> set[str]:
 
 def test_each_number_says_which_way_is_looser() -> None:
     others = {"expires_us", "not_before_us", "signatures_min", "armed"}
+    others |= {"loosening_wait_us", "buys", "sells"}
     assert numbers() == (HIGHER_LOOSENS | LOWER_LOOSENS | NEITHER) - others
     assert not HIGHER_LOOSENS & LOWER_LOOSENS
 
@@ -180,3 +181,18 @@ def test_an_instrument_more_loosens_and_one_less_tightens() -> None:
 
 def test_order_is_no_difference() -> None:
     assert policy_changes(PLAYBACK, altered(lambda d: d["instruments"].reverse())) == ()
+
+
+def test_a_section_less_hides_no_change_of_a_longer_name() -> None:
+    both = altered(lambda d: d["instruments"][1].update(symbol="SPXN.B"))
+
+    def drop(document: Document) -> None:
+        document["instruments"][1]["symbol"] = "SPXN.B"
+        document["instruments"][1]["position_max"]["value"] += 1
+        del document["instruments"][0]
+
+    found = {one.field: one.effect.value for one in policy_changes(both, altered(drop))}
+    assert found == {
+        "instruments.SPXN": "tightens",
+        "instruments.SPXN.B.position_max.value": "loosens",
+    }
