@@ -38,6 +38,11 @@ def newest_decision(reader: LedgerReader) -> str | None:
     return next((_id(start) for start in _newest(reader, 1)), None)
 
 
+def newest_decisions(reader: LedgerReader) -> Iterator[str]:
+    """Yield the ids of decisions, the one that began last first."""
+    return map(_id, _newest(reader, sys.maxsize))
+
+
 def known(place: Place, decision_id: str) -> str:
     """Return the id if there is such a decision.
 

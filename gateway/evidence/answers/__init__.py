@@ -7,6 +7,7 @@ Not here: one decision (`explanation`), tests of groups (`fairness/`), printing 
     patterns   records of orders to the events that patterns of conduct read
     answer     a fact with the record that proves it
     governance answers about limits, changes, drills, deletions, access
+    policy_trial  the newest decisions judged again under a draft of a policy
     trades     answers about refusals, approvals, models, words, orders
     questions  a supervisor's twelve questions, each with its command: docs/supervisor.md
     printing   the flow as text or JSON

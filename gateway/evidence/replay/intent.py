@@ -163,20 +163,9 @@ def intent_proposed(past: Past, record: Record) -> str:
 def verdict_given(past: Past, record: Record) -> str:
     """Fold the book to the basis and evaluate again; the bytes must be equal."""
     case, _ = past.opened(record)
-    attempt = past.attempt(record)
-    intent = attempt.intent
-    if intent is None or attempt.quote is None:
-        raise ReplayDiffersError(step="verdict_given", detail="no intent_proposed before it")
-    given, rests = (
-        journal_verdicts.VerdictGiven.of(record),
-        journal_verdicts.VerdictBasis.of(record),
-    )
-    basis = rests.basis_seq
-    if basis not in range(record.seq):
-        raise ReplayDiffersError(step="verdict_given", detail="its basis is later than itself")
-    state = replace(
-        state_again(past, record, rests, intent), quote=attempt.quote, renewal=case.attempt > 0
-    )
+    state, intent = case_of_verdict(past, record)
+    given = journal_verdicts.VerdictGiven.of(record)
+    basis = journal_verdicts.VerdictBasis.of(record).basis_seq
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
     if case.attempt:
@@ -196,6 +185,20 @@ def verdict_given(past: Past, record: Record) -> str:
         ),
     )
     return f"{verdict.action.name}, {len(verdict.results)} checks, basis {basis}"
+
+
+def case_of_verdict(past: Past, record: Record) -> tuple[RiskState, Intent]:
+    """Return what a verdict judged, made again from the records before it."""
+    case, _ = past.opened(record)
+    attempt = past.attempt(record)
+    intent = attempt.intent
+    if intent is None or attempt.quote is None:
+        raise ReplayDiffersError(step="verdict_given", detail="no intent_proposed before it")
+    rests = journal_verdicts.VerdictBasis.of(record)
+    if rests.basis_seq not in range(record.seq):
+        raise ReplayDiffersError(step="verdict_given", detail="its basis is later than itself")
+    state = state_again(past, record, rests, intent)
+    return replace(state, quote=attempt.quote, renewal=case.attempt > 0), intent
 
 
 def state_again(

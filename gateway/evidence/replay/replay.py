@@ -131,12 +131,29 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
         UnknownDecisionError: when there is none with that id.
         ReplayDiffersError: when a step differs or cannot be recomputed; names the first.
     """
+    lines: list[str] = []
+    rows: tuple[replay_rows.RowQuestion, ...] = ()
+    for past, record, said in replayed(reader, table, decision_id):
+        lines.append(f"{record.kind.value:18} {said}")
+        if len(lines) == len(past.records):
+            rows = replay_rows.questions(past)
+    return Steps(lines=tuple(lines), rows=rows)
+
+
+def replayed(
+    reader: LedgerReader, table: QTable, decision_id: str
+) -> Iterator[tuple[Past, Record, str]]:
+    """Recompute a decision record by record; yield each with what is known then and a remark.
+
+    Raises:
+        UnknownDecisionError: when there is none with that id.
+        ReplayDiffersError: when a step differs or cannot be recomputed; names the first.
+    """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     if not records:
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
     with _step("run_started"):
         past = Past.of(reader, table, decision_id, records)
-    lines: list[str] = []
     for number, record in enumerate(records):
         with _step(record.kind.value):
             if record.stream_seq != number:
@@ -146,8 +163,8 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
             again = STEPS.get(record.kind)
             if again is None:
                 raise ReplayDiffersError(step=record.kind.value, detail="no step of a decision")
-            lines.append(f"{record.kind.value:18} {again(past, record)}")
-    return Steps(lines=tuple(lines), rows=replay_rows.questions(past))
+            remark = again(past, record)
+        yield past, record, remark
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""policy new, show, sign, activate and diff; rules."""
+"""policy new, show, sign, activate, diff and try; rules."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption, settings_of
+from gateway.cli.place import StateOption, place_of, settings_of
 
 group = typer.Typer(
     name="policy",
@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     for verb in (new, show, sign, activate, diff):
         group.command()(verb)
+    group.command(name="try")(try_draft)
     app.add_typer(group)
     app.command()(rules)
 
@@ -120,6 +121,26 @@ def diff(
     from gateway.installation.policies.policy_files import diff_policies
 
     raise typer.Exit(diff_policies(before, after))
+
+
+def try_draft(
+    file: PolicyArgument,
+    last: Annotated[int, typer.Option(min=1, help="how many decisions, newest first")] = 100,
+    state: StateOption = None,
+) -> None:
+    """Judge the newest decisions again under a draft; print each verdict that would differ.
+
+    Intent and book are the recorded ones; signatures count as given. The result's digest covers the
+    draft and every pair of verdicts: officers who see the same digest have seen the same trial.
+
+    Example: countersign policy try next.toml --last 500
+
+    Exit codes: 0 no verdict differs, 1 one does or a decision does not replay.
+    """
+    from gateway.evidence.answers.policy_trial import try_policy
+
+    with place_of(state) as place:
+        raise typer.Exit(try_policy(place, file, last))
 
 
 def rules(
