@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ bench-allocation: setup ## measure how often the test of allocation finds cherry
 
 exactness: setup ## measure that drafts change no token and no law: 1,000 prompts, 500,000 tokens (QUICK=1: a few)
 	@$(BIN)/python -m scripts.bench_exactness $(if $(QUICK),--quick)
+
+bench-risk: setup ## measure the CPU time of a verdict and of a book's update (QUICK=1: a few)
+	@$(BIN)/python -m scripts.bench_risk $(if $(QUICK),--quick)
 
 bench-conduct: setup ## measure how well the patterns of conduct are found, and honest alarms (QUICK=1: three hours)
 	@$(BIN)/python -m scripts.bench_conduct $(if $(QUICK),--quick)

@@ -9,6 +9,7 @@ Rules:
 - Without paths of everything in the book, or with too few or too old ones, the order is rejected.
 """
 
+from itertools import chain
 from typing import Final
 
 from risk.errors import PathsError
@@ -61,8 +62,8 @@ def _horizon(case: RuleCase) -> tuple[Measured, ...]:
 def _estimate(case: RuleCase, paths: BookPaths) -> Estimate | None:
     """Return what the book risks after the order, or None if paths of some of it are missing."""
     equity_minor(case.state.book)
-    moves = [move for one in paths.instruments for path in one.moves_1e8 for move in path]
-    if any(type(move) is not int for move in moves):
+    moves = [move for one in paths.instruments for move in chain.from_iterable(one.moves_1e8)]
+    if not {int}.issuperset(map(type, moves)):
         raise RuleRefusal(Reason.NOT_AN_INTEGER)
     whole(max(moves, default=0))  # a gain of any size would pass both budgets
     whole(min(moves, default=0))

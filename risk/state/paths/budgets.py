@@ -12,7 +12,7 @@ from risk.policy.families.families import Families
 from risk.policy.families.horizon import HorizonLimits
 from risk.policy.policy import Policy
 from risk.state.book import Book
-from risk.state.paths.joint import BookPaths
+from risk.state.paths.joint import BookPaths, paths_digest
 from risk.state.paths.losses import BookLosses, Estimate, TripLimits, book_losses
 
 
@@ -97,8 +97,8 @@ def inside(
     Raises:
         PathsError: there are fewer paths than the policy asks for.
     """
-    if len(losses.lot) < limits.joint_paths_min.value:
-        raise PathsError(f"{len(losses.lot)} paths, need {limits.joint_paths_min.value}")
+    if len(losses.moves) < limits.joint_paths_min.value:
+        raise PathsError(f"{len(losses.moves)} paths, need {limits.joint_paths_min.value}")
     best = losses.at(lots_of(target_bp))
     left_bp, bound = target_bp, exceeded(limits, best)
     if bound is not None:
@@ -118,5 +118,5 @@ def inside(
         shortfall_max_bp=limits.shortfall_max.value,
         trip_chance_max_bp=limits.trip_chance_max.value,
         at_target=best,
-        paths_digest=losses.paths_digest,
+        paths_digest=paths_digest(losses.paths),
     )

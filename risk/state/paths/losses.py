@@ -12,7 +12,7 @@ Source: expected shortfall and its asymptotic error from the influence function,
 (2002); upper end of a proportion, Wilson (1927).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import Final
@@ -20,7 +20,7 @@ from typing import Final
 from risk.errors import PathsError
 from risk.intent import Side
 from risk.state.book import Book
-from risk.state.paths.joint import BookPaths, paths_digest
+from risk.state.paths.joint import BookPaths
 from risk.state.paths.marginal import ONE_1E8
 
 BP: Final = 10_000
@@ -64,59 +64,93 @@ class BookLosses:
     """A book on its joint paths, with one instrument's quantity left open.
 
     Attributes:
-        rest: Change in value of everything else, scaled, shape [paths, steps].
-        lot: Change in value of one lot of the open instrument, likewise.
+        paths: The joint paths of the whole book.
+        rest: Change in value of everything else, scaled, shape [paths, steps]; empty for nothing.
+        moves: Moves of the open instrument, 1e-8, likewise.
+        twice_lot_minor: Twice the value of one lot of it.
         days: Day of each step, from 0.
     """
 
     equity_minor: int
     day_start_minor: int
     peak_minor: int
+    paths: BookPaths
     rest: tuple[tuple[int, ...], ...]
-    lot: tuple[tuple[int, ...], ...]
+    moves: tuple[tuple[int, ...], ...]
+    twice_lot_minor: int
     days: tuple[int, ...]
     limits: TripLimits
     errors_bp: int
-    paths_digest: str
 
     def at(self, lots: int) -> Estimate:
         """Return the estimate for a quantity of the open instrument, in signed lots."""
-        values = [
-            [(a + lots * b) // _SCALE for a, b in zip(rest, lot, strict=True)]
-            for rest, lot in zip(self.rest, self.lot, strict=True)
-        ]
-        shortfall, error = shortfall_of([-path[-1] for path in values])
-        trips = sum(self._trips(path) for path in values)
+        held = lots * self.twice_lot_minor
+        losses, trips = [], 0
+        for scaled in self._scaled(held):
+            losses.append(-(scaled[-1] // _SCALE))
+            if not self._calm(min(scaled) // _SCALE, max(scaled) // _SCALE):
+                trips += self._trips([one // _SCALE for one in scaled])
+        shortfall, error = shortfall_of(losses)
         bound = -(-(shortfall * BP + error * self.errors_bp) // BP)
         return Estimate(
-            n_paths=len(values),
+            n_paths=len(losses),
             shortfall_bp=self._bp(shortfall),
             shortfall_error_bp=self._bp(error),
             shortfall_bound_bp=self._bp(bound),
-            trip_bp=-(-trips * BP // len(values)),
-            trip_bound_bp=proportion_bound(trips, len(values), self.errors_bp),
+            trip_bp=-(-trips * BP // len(losses)),
+            trip_bound_bp=proportion_bound(trips, len(losses), self.errors_bp),
+        )
+
+    def _scaled(self, held: int) -> Iterator[list[int]]:
+        """Yield each path of changes in value, scaled; `held` is twice the open value."""
+        if not self.rest:
+            yield from ([held * move for move in path] for path in self.moves)
+            return
+        for rest, path in zip(self.rest, self.moves, strict=True):
+            yield [a + held * move for a, move in zip(rest, path, strict=True)]
+
+    def _calm(self, low: int, high: int) -> bool:
+        """Return whether a path between these changes in value surely trips nothing.
+
+        No peak and no day's start is above the highest equity, and no equity below the lowest; what
+        this does not settle, `_trips` does step by step.
+        """
+        lowest = self.equity_minor + low
+        above = max(self.equity_minor, self.equity_minor + high)
+        start, peak = max(self.day_start_minor, above), max(self.peak_minor, above)
+        day_bp, drawdown_bp = self.limits.day_loss_bp, self.limits.drawdown_bp
+        return (
+            lowest > 0
+            and day_bp <= BP
+            and drawdown_bp <= BP
+            and start * (BP - day_bp) <= lowest * BP
+            and peak * (BP - drawdown_bp) <= lowest * BP
         )
 
     def _bp(self, loss_minor: int) -> int:
         return -(-loss_minor * BP // self.equity_minor)
 
     def _trips(self, path: Sequence[int]) -> bool:
-        """Return whether a loss limit trips on a path of changes in value, that has not yet."""
-        day_bp, drawdown_bp = self.limits.day_loss_bp, self.limits.drawdown_bp
-        start, before, peak = self.day_start_minor, self.equity_minor, self.peak_minor
-        today = (start - before) * BP > day_bp * start
-        sunk = (peak - before) * BP > drawdown_bp * peak
-        day = 0
+        """Return whether a loss limit trips on a path of changes in value, that has not yet.
+
+        A day's loss of more than L basis points is an equity below (10,000 - L) of its start, and
+        likewise of the peak, so one product is compared instead of a ratio.
+        """
+        day_left, peak_left = BP - self.limits.day_loss_bp, BP - self.limits.drawdown_bp
+        now = before = self.equity_minor
+        peak, day = self.peak_minor, 0
+        day_floor, peak_floor = self.day_start_minor * day_left, peak * peak_left
+        today, sunk = now * BP < day_floor, now * BP < peak_floor
         for change, of_day in zip(path, self.days, strict=True):
-            equity = self.equity_minor + change
+            equity = now + change
             if equity <= 0:
                 return True
             if of_day != day:
-                start, day, today = before, of_day, False
-            if not today and (start - equity) * BP > day_bp * start:
-                return True
-            peak = max(peak, equity)
-            if not sunk and (peak - equity) * BP > drawdown_bp * peak:
+                day_floor, day, today = before * day_left, of_day, False
+            if equity > peak:
+                peak, peak_floor = equity, equity * peak_left
+            scaled = equity * BP
+            if (scaled < day_floor and not today) or (scaled < peak_floor and not sunk):
                 return True
             before = equity
         return False
@@ -139,12 +173,12 @@ def book_losses(
         PathsError: there are no paths of the instrument or of one that the book has, or the book
             has no equity.
     """
-    lot = paths.of(symbol)
-    if lot is None or book.equity_minor <= 0 or twice_lot_minor <= 0:
+    own = paths.of(symbol)
+    if own is None or book.equity_minor <= 0 or twice_lot_minor <= 0:
         raise PathsError(f"{symbol}: no paths, or a book without equity")
-    steps = len(lot[0])
-    rest = [[0] * steps for _ in lot]
-    for name, value in _others(book, symbol).items():
+    steps, others = len(own[0]), _others(book, symbol)
+    rest = [[0] * steps for _ in own] if others else []
+    for name, value in others.items():
         moves = paths.of(name)
         if moves is None:
             raise PathsError(f"{name}: in the book, and no paths of it")
@@ -155,12 +189,13 @@ def book_losses(
         equity_minor=book.equity_minor,
         day_start_minor=max(1, book.day.start_minor),
         peak_minor=max(1, book.peak_minor),
+        paths=paths,
         rest=tuple(map(tuple, rest)),
-        lot=tuple(tuple(twice_lot_minor * move for move in path) for path in lot),
+        moves=own,
+        twice_lot_minor=twice_lot_minor,
         days=tuple((step * paths.bar_us - 1) // DAY_US for step in range(1, steps + 1)),
         limits=limits,
         errors_bp=errors_bp,
-        paths_digest=paths_digest(paths),
     )
 
 

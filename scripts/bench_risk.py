@@ -1,0 +1,118 @@
+"""Measure what a verdict costs: `make bench-risk` writes docs/measured/bench-risk.md.
+
+CPU time of this process per call, so that work beside it counts little. Decisions are drawn as for
+the comparison of digests: books of two instruments, orders of every size, some inputs missing.
+"""
+
+import argparse
+import copy
+import platform
+import sys
+from dataclasses import replace
+from pathlib import Path
+from time import process_time_ns
+
+from risk.evaluate import evaluate
+from risk.policy.policy import Policy
+from risk.rules.catalogue import rules_of
+from risk.state.book import Book
+from risk.state.busts import BookFold
+from risk.verdict import RuleId
+from tests.doubles.full_policy import FULL
+from tests.doubles.random_decisions import decisions
+from tests.doubles.risk_cases import PLAYBACK, bought, reserved
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "measured" / "bench-risk.md"
+SEED = 7
+VERDICTS = 4_000
+EVENTS = 4_000
+P50_BAR_US, P99_BAR_US, EVENT_BAR_US = 100.0, 300.0, 10.0
+ABOUT = f"""# What a verdict costs
+
+Written by `make bench-risk`; do not edit. CPU time of one process per verdict, {VERDICTS:,} drawn
+decisions (seed {SEED}); each has paths of its own, so nothing of an earlier one is found again.
+Format 1 is the policy of the playback. Format 2 has every rule armed; its R52 reads 128 joint paths
+of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most {P99_BAR_US:.0f}
+us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
+"""
+
+
+def verdicts(policy: Policy, count: int, without: RuleId | None = None) -> list[float]:
+    """Return the CPU time of each verdict, microseconds, sorted."""
+    rules = tuple(one for one in rules_of(policy) if one.rule_id is not without)
+    found = []
+    for own, state, intent in decisions(2 * count, SEED):
+        if own is not policy:
+            continue
+        inputs = state.inputs
+        if inputs is not None and inputs.paths is not None:  # as each decision's forecast brings
+            state = replace(state, inputs=replace(inputs, paths=copy.copy(inputs.paths)))  # noqa: PLW2901
+        began = process_time_ns()
+        evaluate(policy, state, intent, rules=None if without is None else rules)
+        found.append((process_time_ns() - began) / 1_000)
+    return sorted(found[len(found) // 10 :])  # the first ones warm up
+
+
+def events(count: int) -> float:
+    """Return the mean CPU time of one event of a book, microseconds."""
+    drawn = [
+        bought(1 + number % 9, 25_000 + number % 999)
+        if number % 2
+        else reserved(f"r-{number % 7}", 1 + number % 5, 25_000)
+        for number in range(count)
+    ]
+    book = BookFold(Book.empty("A", 100_000_000))
+    began = process_time_ns()
+    for one in drawn:
+        book.take(one)
+    return (process_time_ns() - began) / 1_000 / count
+
+
+def at(times: list[float], level: float) -> float:
+    """Return a quantile of sorted times."""
+    return times[min(len(times) - 1, int(level * len(times)))]
+
+
+def main() -> int:
+    """Measure, print and write the page."""
+    arguments = argparse.ArgumentParser(prog="python -m scripts.bench_risk")
+    arguments.add_argument("--quick", action="store_true", help="few decisions, no page")
+    given = arguments.parse_args()
+    count = VERDICTS // 20 if given.quick else VERDICTS
+    every = verdicts(FULL, count)
+    rows = {
+        "format 1, the playback's": verdicts(PLAYBACK, count),
+        "format 2, every rule": every,
+        "format 2 without R52": verdicts(FULL, count, RuleId.R52),
+    }
+    reached = at(every, 0.5) <= P50_BAR_US and at(every, 0.99) <= P99_BAR_US
+    event_us = events(EVENTS)
+    said = (
+        f"With every rule: {'reached' if reached else 'not reached'}. A book's update:"
+        f" {event_us:.1f} us an event,"
+        f" {'reached' if event_us <= EVENT_BAR_US else 'not reached'}."
+    )
+    text = "\n".join(
+        (
+            ABOUT,
+            "| policy | p50, us | p99, us |",
+            "|---|---|---|",
+            *(f"| {name} | {at(t, 0.5):.0f} | {at(t, 0.99):.0f} |" for name, t in rows.items()),
+            "",
+            said,
+            "",
+            "Nautilus' risk engine is not measured beside it: it is not a dependency here.",
+            "",
+            f"Python {platform.python_version()}, {platform.machine()}.",
+            "",
+        )
+    )
+    sys.stdout.write(text)
+    if not given.quick:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
