@@ -1,13 +1,16 @@
-"""The market of `serve`: its board, what brings it back after a restart, and who takes items."""
+"""The market of `serve`: its board, what a restart brings back, who takes items, fixed terms."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
+from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from gateway import clock
 from gateway.desk.feeding import Feeding
 from gateway.errors import InstrumentsError, IntakeError
 from gateway.feeds.broker.line import BrokerLine, LineConfig
+from gateway.feeds.instruments.fit import changes
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.calendars import Calendars
 from gateway.feeds.live.conditions import FeedLimits
@@ -19,7 +22,11 @@ from gateway.feeds.news.fed import NEWS_US
 from gateway.feeds.scales import scales_for
 from gateway.launch.plan import Plan
 from gateway.launch.threads.files import states_of
+from gateway.walk.journal.run import InstrumentListed
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.outbox import Orders
 from gateway.walk.section import Section
+from risk.state.instrument import Instrument
 
 Kept = tuple[str, ExitStack]
 """The DSN of the database that keeps bars, and the stack that closes its table."""
@@ -103,3 +110,16 @@ def start_line(plan: Plan, feeding: Feeding | None, stack: ExitStack) -> dict[st
     stack.callback(line.stop)
     line.start()
     return {"market_data": line}
+
+
+def changed_terms(
+    instruments: Mapping[str, Instrument], reader: LedgerReader, orders: Orders
+) -> tuple[str, ...]:
+    """Return what a table changes or drops of the instruments that have orders on record."""
+    listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
+    ordered = {
+        VerdictGiven.of(standing.verdict).instrument
+        for name in orders.names()
+        if (standing := orders.by_cl_ord_id(name)) is not None and standing.verdict is not None
+    }
+    return tuple(changes(instruments, map(InstrumentListed.of, listed), ordered))

@@ -27,7 +27,7 @@ from gateway.desk.persons.statements import (
 )
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.evidence.replay.pairs import Pairs
-from gateway.feeds.instruments.fit import changes, unnamed
+from gateway.feeds.instruments.fit import unnamed
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
@@ -46,14 +46,13 @@ from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
 from gateway.launch.events import Events
+from gateway.launch.feeds import changed_terms
 from gateway.launch.plan import Plan
 from gateway.launch.session import refuse_lost, simulator_after
 from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.control.own_keys import OwnKeys
-from gateway.walk.journal.run import InstrumentListed
-from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
@@ -382,13 +381,7 @@ def refuse_changed_terms(plan: Plan, reader: LedgerReader, orders: Orders) -> No
     Raises:
         InstrumentsError: the table does so; nothing was recorded.
     """
-    listed = reader.records(kinds=[Kind.INSTRUMENT_LISTED])
-    ordered = {
-        VerdictGiven.of(standing.verdict).instrument
-        for name in orders.names()
-        if (standing := orders.by_cl_ord_id(name)) is not None and standing.verdict is not None
-    }
-    found = tuple(changes(plan.instruments, map(InstrumentListed.of, listed), ordered))
+    found = changed_terms(plan.instruments, reader, orders)
     if found:
         file = plan.settings.instruments or "the playback's table"
         raise InstrumentsError(file=str(file), faults=found)

@@ -30,7 +30,7 @@ from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, pr
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
-from gateway.installation.keys.mode_mark import refuse_other_mode
+from gateway.installation.keys.mode_mark import mark_mode
 from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
 from gateway.installation.policies.policy import development_policy
@@ -272,7 +272,7 @@ def serving_plan(settings: Settings) -> Plan:
     state.create()
     broker = profile_of(settings.fix)
     session = (broker.sender_comp_id, broker.target_comp_id)
-    refuse_other_mode(state.root, settings.mode, *session)
+    mark_mode(state.root, settings.mode, *session)
     refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)

@@ -8,6 +8,7 @@ broker reset its numbers once where its profile does not allow that.
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
@@ -42,7 +43,7 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
         SessionLostError: the folder is behind, and no new session was asked for.
         RequestError: a new session was asked for without need.
     """
-    _refuse_other(plan)
+    refuse_other_session(plan.state.root / "fix", _session(plan))
     found = _lacking(plan, reader)
     folder = str(plan.state.root / "fix")
     if found and not plan.settings.fix.new_session:
@@ -55,10 +56,13 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
         )
 
 
-def _refuse_other(plan: Plan) -> None:
-    """Refuse a folder of another session: its inbox would be settled twice, under both names."""
-    folder, owner = plan.state.root / "fix", _owner(plan)
-    found = owner_of(folder)
+def refuse_other_session(folder: Path, profile: Profile) -> None:
+    """Refuse a folder of another session: its inbox would be settled twice, under both names.
+
+    Raises:
+        SettingsError: the folder belongs to the session of another profile.
+    """
+    found, owner = owner_of(folder), _named(profile)
     if found and found != owner:
         raise SettingsError(
             name="COUNTERSIGN_FIX__PROFILE",
@@ -67,8 +71,7 @@ def _refuse_other(plan: Plan) -> None:
         )
 
 
-def _owner(plan: Plan) -> str:
-    profile = _session(plan)
+def _named(profile: Profile) -> str:
     return f"{profile.name} {'-'.join(ids_of(profile))}"
 
 
@@ -112,13 +115,13 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
     """
     reason, folder = plan.settings.fix.new_session, plan.state.root / "fix"
     if not reason:
-        claim(folder, _owner(plan))
+        claim(folder, _named(_session(plan)))
         return Beginning()
     session = _session(plan).name
     lost, refused = _lacking(plan, reader), numbers_of(plan, reader).refused
     detail = f"{reason}: {'; '.join(lost or (str(refused),))}"
     note(ledger, session, plan.tags.run_id, "new_fix_session", detail)
-    claim(folder, _owner(plan))
+    claim(folder, _named(_session(plan)))
     if not lost:
         return Beginning(accept=True)
     # a crash here leaves a folder that is still behind: the next start is refused

@@ -15,8 +15,22 @@ SIGNED: Final = "mode.signatures.json"
 """In the key folder: the officers' signatures of a change of mode, hex by role."""
 
 
+def mark_mode(root: Path, mode: str, sender: str, target: str) -> None:
+    """Mark a folder without a mark with its mode and session.
+
+    Raises:
+        SettingsError: it is another's (see `refuse_other_mode`).
+    """
+    refuse_other_mode(root, mode, sender, target)
+    path = root / MARK
+    if not path.exists():
+        wanted = {"mode": mode, "sender": sender, "target": target}
+        with appearing(path, PRIVATE) as file:
+            file.write(json.dumps(wanted, indent=1, sort_keys=True).encode() + b"\n")
+
+
 def refuse_other_mode(root: Path, mode: str, sender: str, target: str) -> None:
-    """Refuse a state folder of another mode or session; mark a folder without a mark.
+    """Refuse a state folder of another mode or session; nothing is written.
 
     A folder of an earlier version has a store and no mark: its mode is paper.
 
@@ -24,8 +38,7 @@ def refuse_other_mode(root: Path, mode: str, sender: str, target: str) -> None:
         SettingsError: says whose the folder is, and what to set.
     """
     wanted = {"mode": mode, "sender": sender, "target": target}
-    path = root / MARK
-    found = _read(path)
+    found = _read(root / MARK)
     if found is None and mode != "paper" and any((root / "fix").glob("*")):
         found = wanted | {"mode": "paper"}
     if found is not None and found != wanted:
@@ -36,9 +49,6 @@ def refuse_other_mode(root: Path, mode: str, sender: str, target: str) -> None:
             f" {sender} -> {target}: each mode has its own folder, account and CompIDs; name"
             " another folder, or set these back",
         )
-    if not path.exists():
-        with appearing(path, PRIVATE) as file:
-            file.write(json.dumps(wanted, indent=1, sort_keys=True).encode() + b"\n")
 
 
 def _read(path: Path) -> dict[str, str] | None:

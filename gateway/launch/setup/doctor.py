@@ -83,7 +83,7 @@ def _looks(
 ) -> dict[str, Callable[[], Iterable[PartFinding]]]:
     return {
         "settings": lambda: look_at_settings(settings),
-        "state": lambda: look_at_disk(folders),
+        "state": lambda: look_at_disk(settings, folders),
         "keys": lambda: look_at_keys(settings, folders),
         "instruments": lambda: look_at_instruments(settings, clock.wall_us()),
         "files": lambda: look_at_files(settings),

@@ -29,10 +29,13 @@ from fix.dialects.profile import Profile, SessionMode
 from fix.durable.continuity import lacking, stored_numbers
 from fix.durable.resets import resets_of
 from gateway import clock
-from gateway.errors import SettingsError
+from gateway.errors import InstrumentsError, SettingsError
+from gateway.feeds.instruments.fit import changes
+from gateway.feeds.instruments.table import read_table
 from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_path
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.mode_mark import refuse_other_mode
 from gateway.installation.policies.on_record import (
     early_on_record,
     refuse_stray_officers,
@@ -42,9 +45,12 @@ from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import database_homes, refuse_unfinished
-from gateway.launch.session import last_offset
+from gateway.launch.feeds import changed_terms
+from gateway.launch.session import last_offset, refuse_other_session
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.setup.own_files import edit
+from gateway.walk.journal.run import InstrumentListed
+from gateway.walk.projections.outbox import DECISION_PREFIX, Orders
 from gateway.walk.projections.sequence import numbers
 
 REACH_S: Final = 3.0
@@ -56,8 +62,8 @@ FREE_MIN: Final = 2 * 1024**3
 _MIGRATE: Final = "COUNTERSIGN_LEDGER__ADMIN_DSN=.. countersign migrate"
 
 
-def look_at_disk(state: StateFolder) -> Iterator[PartFinding]:
-    """Yield whether the state folder can be written, and the free space."""
+def look_at_disk(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
+    """Yield whether the state folder can be written and is this session's, and the free space."""
     refuse_unfinished(state.root)
     there = next(one for one in (state.root, *state.root.parents) if one.exists())
     if not os.access(there, os.W_OK | os.X_OK):
@@ -69,7 +75,26 @@ def look_at_disk(state: StateFolder) -> Iterator[PartFinding]:
         yield mend("disk", f"{said}, fewer than {FREE_MIN // 1024**3}", f"du -xh {_quoted(there)}")
     else:
         yield good("disk", said)
+    if wrong := _another_owner(settings, state):
+        command = edit(settings.config) if settings.config else "export COUNTERSIGN_STATE=.."
+        yield mend("state", wrong, command)
+        return
     yield good("state", f"{state.root}{'' if there == state.root else ', which the start makes'}")
+
+
+def _another_owner(settings: Settings, state: StateFolder) -> str:
+    """Return why the folder is not of this mode and session, as the start would; or ""."""
+    try:
+        profile = profile_of(settings.fix)
+    except SettingsError:
+        return ""  # told by the look at the broker
+    session = profile.sender_comp_id, profile.target_comp_id
+    try:
+        refuse_other_mode(state.root, settings.mode, *session)
+        refuse_other_session(state.root / "fix", profile)
+    except SettingsError as error:
+        return error.problem
+    return ""
 
 
 def look_at_database(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
@@ -138,6 +163,7 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
             yield mend("session", f"{folder} is behind the ledger: {'; '.join(found)}", command)
         else:
             yield good("session", f"{said}, as on record")
+        yield from _changed(settings, reader)
         count = sum(reader.kind_counts().values())
         run = reader.records(kinds=(Kind.RUN_STARTED,), newest_first=True, limit=1)
         began = "; never started here" if not list(run) else ""
@@ -160,6 +186,24 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
             yield mend("policy", f"the policy in {state.keys}: {early}", command)
     finally:
         reader.close()
+
+
+def _changed(settings: Settings, reader: LedgerReader) -> Iterator[PartFinding]:
+    """Yield what the table changes of instruments that have orders on record."""
+    if settings.instruments is None:
+        return
+    try:
+        table = read_table(settings.instruments)
+    except InstrumentsError:
+        return  # told by the look at the table
+    listed = [InstrumentListed.of(one) for one in reader.records(kinds=[Kind.INSTRUMENT_LISTED])]
+    symbols = [str(one.instrument["symbol"]) for one in listed]
+    if not any(changes(table.instruments, listed, symbols)):
+        return  # the orders need not be read
+    orders = Orders()
+    orders.fold(one for one in reader.records() if one.stream.startswith(DECISION_PREFIX))
+    for said in changed_terms(table.instruments, reader, orders):
+        yield mend("instruments", said, edit(settings.instruments))
 
 
 def _lost(profile: Profile, folder: Path, reader: LedgerReader) -> tuple[str, ...]:

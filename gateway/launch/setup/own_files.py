@@ -14,6 +14,7 @@ from gateway.errors import (
     GatewayError,
     InstrumentsError,
     IntakeError,
+    RequestError,
     SettingsError,
     SourcesError,
 )
@@ -33,16 +34,19 @@ from gateway.installation.keys.officers import (
 from gateway.installation.keys.roles import Role, SigningRole
 from gateway.installation.keys.row_keys import SECRET, read_secret
 from gateway.installation.policies.policy import BUNDLE, given_policy
-from gateway.installation.policies.policy_files import unsigned_said, validity_said
+from gateway.installation.policies.policy_files import read_policy, unsigned_said, validity_said
 from gateway.installation.settings import Settings, variable_of
 from gateway.installation.settings_file import without_secrets
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.market import wrong_with
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
+from gateway.launch.threads.alarms import SECRET_BYTES_MIN, sink_of
 from inference.weights.registry import load_pair
-from risk.policy.policy import Policy
+from risk.policy.policy import Policy, policy_digest
 
 SHOWN: Final = 5
+DRAFT: Final = "policy.toml"
+"""The first policy's draft, beside the settings."""
 _NEEDED: Final = (Role.OPERATOR, Role.AGENT, Role.FEED)
 
 
@@ -67,6 +71,10 @@ def _wrong_settings(settings: Settings) -> Iterator[PartFinding]:
     if ledger.admin_dsn is not None:
         said = "the administrator's DSN is set; the gateway must not hold it"
         yield mend("settings", said, "unset COUNTERSIGN_LEDGER__ADMIN_DSN")
+    try:
+        sink_of(settings.alarms)
+    except SettingsError as error:
+        yield mend("alarms", error, _secret_made(settings))
     missing = {
         ("ledger", "dsn"): ledger.dsn or ledger.embedded,
         ("", "keys"): settings.keys,
@@ -78,6 +86,18 @@ def _wrong_settings(settings: Settings) -> Iterator[PartFinding]:
             variable = variable_of(section, name)
             command = f"export {variable}=.." if file is None else edit(file)
             yield mend("settings", f"{variable} is not set; `serve` has no default", command)
+
+
+def _secret_made(settings: Settings) -> str:
+    """Return the command that makes the webhook's secret, or opens the settings."""
+    secret = settings.alarms.secret_file
+    if secret is None:
+        name = "COUNTERSIGN_ALARMS__SECRET_FILE"
+        return edit(settings.config) if settings.config else f"export {name}=.."
+    file = shlex.quote(str(secret))
+    if secret.exists() and len(secret.read_bytes().strip()) >= SECRET_BYTES_MIN:
+        return f"chmod 600 {file}"
+    return f"umask 077; openssl rand -hex 32 > {file}"
 
 
 def look_at_keys(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
@@ -187,7 +207,7 @@ def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Itera
     """Yield whether both officers signed the policy, its validity, and what it does not name."""
     ring, path = Keyring(state.keys), state.keys / BUNDLE
     if not path.exists():
-        yield mend("policy", f"no {path}", f"countersign policy activate {BUNDLE}")
+        yield mend("policy", f"no {path}", _policy_step(settings))
         return
     bundle = given_policy(ring)
     try:
@@ -203,6 +223,7 @@ def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Itera
     else:
         by = ", ".join(f"{one.role}:{one.signer}" for one in bundle.signatures)
         yield good("policy", f"{bundle.policy.name} {bundle.policy.version}, signed by {by}")
+    yield from _ignored_draft(settings, bundle.policy, path)
     if settings.instruments is not None and settings.instruments.is_file():
         try:
             table = read_table(settings.instruments)
@@ -210,6 +231,46 @@ def look_at_policy(settings: Settings, state: StateFolder, now_us: int) -> Itera
             yield unseen("policy", f"not held against the table: {error.faults[0]}")
             return
         yield from _fitting(settings, table, bundle.policy, path)
+
+
+def _policy_step(settings: Settings) -> str:
+    """Return the next step on the way of the first policy: written, signed twice, activated."""
+    draft = _home(settings) / DRAFT
+    bundle = draft.with_suffix(".bundle.json")
+    if not bundle.exists():
+        verb = "sign" if draft.exists() else "new"
+        return f"countersign policy {verb} {draft.name}{' --key KEY' * draft.exists()}"
+    try:
+        signatures = read_policy(bundle).signed.signatures
+    except RequestError:
+        signatures = ()
+    if len(signatures) < len(SigningRole):
+        return f"countersign policy sign {bundle.name} --key KEY"
+    return f"countersign policy activate {bundle.name}"
+
+
+def _ignored_draft(settings: Settings, serving: Policy, path: Path) -> Iterator[PartFinding]:
+    """Yield a draft beside the settings that is newer than the policy in force."""
+    draft = _home(settings) / DRAFT
+    if not draft.exists():
+        return
+    try:
+        policy = read_policy(draft).policy
+    except RequestError as error:
+        yield mend("policy", f"{error}; `serve` does not read the draft", edit(draft))
+        return
+    if policy.version < serving.version or policy_digest(policy) == policy_digest(serving):
+        return
+    said = f"{draft} is not the signed policy: `serve` ignores what it says"
+    if policy.parent == policy_digest(serving):
+        yield mend("policy", said, f"countersign policy sign {draft.name} --key KEY")
+        return
+    command = f"countersign policy new next.toml --from {shlex.quote(str(path))}"
+    yield mend("policy", f"{said}, and it does not follow that one: write it anew", command)
+
+
+def _home(settings: Settings) -> Path:
+    return Path() if settings.config is None else settings.config.parent
 
 
 def _fitting(

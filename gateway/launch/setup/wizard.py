@@ -29,11 +29,11 @@ from gateway.launch.commands.policies import traded_of
 from gateway.launch.commands.profile import example_profile
 from gateway.launch.setup.answers import Answers
 from gateway.launch.setup.homes import GATEWAY, OFFICERS, Home, make_homes
+from gateway.launch.setup.own_files import DRAFT
 from gateway.launch.setup.settings_text import settings_text
 
 POLICY_DAYS: Final = 365
 _READABLE: Final = 0o644
-_DRAFT: Final = "policy.toml"
 _PROFILE: Final = "broker.toml"
 
 
@@ -57,7 +57,7 @@ def make_installation(folder: Path, answers: Answers) -> int:
             now_us=wall_us(),
             traded=traded_of(read_table(table)),
         )
-        write_draft(own / _DRAFT, None, options)
+        write_draft(own / DRAFT, None, options)
         _make_profile(own, answers)
         settings = settings_text(_chosen(answers, table.name)).encode()
         write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
@@ -115,7 +115,7 @@ def _told(folder: Path, log: str, homes: list[Home]) -> Iterator[str]:
 def _next(folder: Path, answers: Answers) -> Iterator[str]:
     yield "next (first edit policy.toml, instruments.toml, broker.toml: each number has a comment):"
     yield f"  cd {shlex.quote(str(folder / GATEWAY))}"
-    names = (_DRAFT, BUNDLE)
+    names = (DRAFT, BUNDLE)
     for (role, home), file in zip(OFFICERS.items(), names, strict=True):
         key = "KEY" if role in answers.publics else f"../{home.name}/{role}.key"
         yield f"  countersign policy sign {file} --key {key}"

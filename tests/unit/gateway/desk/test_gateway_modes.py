@@ -17,7 +17,12 @@ from gateway.desk.persons.governing.modes import (
     signatures_needed,
 )
 from gateway.errors import ModeRefusedError, SettingsError
-from gateway.installation.keys.mode_mark import keep_signature, refuse_other_mode, signed_mode
+from gateway.installation.keys.mode_mark import (
+    keep_signature,
+    mark_mode,
+    refuse_other_mode,
+    signed_mode,
+)
 from gateway.walk.journal.control.modes import Mode, mode_entered
 from gateway.walk.ports import Tags
 from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
@@ -166,7 +171,7 @@ def run_of(log: Any, body: dict[str, Any], account: str, run: str, mode: str) ->
 def test_a_state_folder_of_another_mode_or_session_is_refused(tmp_path: Path) -> None:
     asked = ("paper", "US", "THEM")
     for _ in range(2):
-        refuse_other_mode(tmp_path, *asked)
+        mark_mode(tmp_path, *asked)
     for other in (
         ("shadow", "US", "THEM"),
         ("paper", "US2", "THEM"),

@@ -232,7 +232,7 @@ class Child:
     """A child in one state."""
 
     def __init__(self, state: SessionState, refused: str = "") -> None:
-        self.state, self.refused = state, refused
+        self.state, self.refused, self.detail = state, refused, refused
         self.waited: list[tuple[SessionState, float]] = []
 
     def wait_for(self, state: SessionState, timeout_s: float) -> bool:

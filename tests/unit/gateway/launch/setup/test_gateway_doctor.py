@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from gateway.cli.main import app
 from gateway.errors import NotReadyError
 from gateway.feeds.files.sources import EXAMPLE
+from gateway.installation.keys.mode_mark import mark_mode
 from gateway.installation.settings import load
 from gateway.launch.setup.doctor import refuse_unfit
 from gateway.launch.setup.findings import Health
@@ -123,7 +124,38 @@ def faulty_files(home: Path) -> None:
     edit(home, '"bars"', '"bar"', "feeds.toml")
 
 
+def changed_session(home: Path) -> None:
+    (home / "state").mkdir()
+    mark_mode(home / "state", "paper", "SOMEBODY-ELSE", "BROKER")
+
+
+def draft_edited(home: Path) -> None:
+    text = (home / "policy.toml").read_text()
+    (home / "policy.toml").write_text(text.replace('author = "', 'author = "other-', 1))
+
+
+def unsigned_only(home: Path) -> None:
+    (home / "keys/policy.bundle.json").unlink()
+    (home / "policy.bundle.json").unlink(missing_ok=True)
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
+    "another session's folder": (
+        changed_session,
+        *("state", "state folder of mode paper, sender SOMEBODY-ELSE", "vi .*countersign.toml"),
+    ),
+    "a webhook without its secret": (
+        lambda home: edit(home, "# webhook is not set", 'webhook = "https://a.example.com/x"'),
+        *("alarms", "the webhook needs a secret", "vi .*countersign.toml"),
+    ),
+    "a draft that was edited after signing": (
+        draft_edited,
+        *("policy", "is not the signed policy: `serve` ignores", "policy new next.toml --from"),
+    ),
+    "a draft that nobody signed": (
+        unsigned_only,
+        *("policy", "no .*policy.bundle.json", "^countersign policy sign policy.toml --key KEY$"),
+    ),
     "mistyped setting": (
         lambda home: edit(home, "account =", "accuont ="),
         *(
