@@ -46,6 +46,8 @@ from risk.policy.text import parse_policy_text, policy_text
 
 DAY_US: Final = 86_400_000_000
 DIFFERS: Final = 1
+NAME: Final = "desk"
+"""Of a first draft; the desk changes it as it likes."""
 _LARGEST: Final = 4 * MAX_POLICY_BYTES
 READABLE: Final = 0o644
 
@@ -129,7 +131,9 @@ def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
         "not_before_us": start_us,
         "expires_us": start_us + options.days * DAY_US,
     }
-    if source is not None:
+    if source is None:
+        changed["name"] = NAME  # the shipped one says that it is the playback's
+    else:
         before = read_policy(source).policy
         changed |= {"version": before.version + 1, "parent": policy_digest(before)}
     text = policy_text(policy.model_copy(update=changed))

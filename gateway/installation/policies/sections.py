@@ -4,6 +4,7 @@ An instrument that the policy does not name yet gets starting numbers, which say
 of the other instruments. A new class takes over those of the first. Officers decide on them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,7 @@ class TradedInstrument:
     symbol: str
     asset_class: str
     max_qty: int
+    currency: str
 
 
 def naming(policy: Policy, traded: Sequence[TradedInstrument]) -> Policy:
@@ -28,7 +30,17 @@ def naming(policy: Policy, traded: Sequence[TradedInstrument]) -> Policy:
     wanted = list(dict.fromkeys(one.asset_class for one in traded))
     classes = tuple(policy.of_class(name) or _class_like(policy, name) for name in wanted)
     instruments = tuple(_section(policy, one) for one in traded)
-    return policy.model_copy(update={"classes": classes, "instruments": instruments})
+    changed = {"classes": classes, "instruments": instruments, "currency": currency_of(traded)}
+    return policy.model_copy(update=changed)
+
+
+def currency_of(traded: Sequence[TradedInstrument]) -> str:
+    """Return the currency that most of the instruments have, the first of them if even.
+
+    A policy has one; the start names every instrument with another.
+    """
+    counted = Counter(one.currency for one in traded)
+    return counted.most_common(1)[0][0]
 
 
 def _class_like(policy: Policy, name: str) -> ClassPolicy:

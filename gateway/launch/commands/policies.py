@@ -53,6 +53,7 @@ def traded_of(table: InstrumentTable) -> tuple[TradedInstrument, ...]:
             symbol=one.instrument.symbol,
             asset_class=one.instrument.asset_class,
             max_qty=one.max_qty,
+            currency=one.instrument.currency,
         )
         for one in table.listings
     )

@@ -21,9 +21,11 @@ from audit.signers.file import write_new
 from fix.dialects.profile_text import parse_profile_text
 from gateway.clock import wall_us
 from gateway.errors import RequestError
+from gateway.feeds.instruments.codes import minor_digits
 from gateway.feeds.instruments.table import EXAMPLE, read_table
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.policies.policy_files import DraftOptions, write_draft
+from gateway.installation.policies.sections import currency_of
 from gateway.installation.settings_file import FILE
 from gateway.launch.commands.policies import traded_of
 from gateway.launch.commands.profile import example_profile
@@ -51,14 +53,12 @@ def make_installation(folder: Path, answers: Answers) -> int:
         own.mkdir(mode=0o711)  # the embedded database's user passes through it
         log, homes = make_homes(top, answers.origin, answers.publics)
         table = _make_table(own, answers)
+        traded = traded_of(read_table(table))
         options = DraftOptions(
-            author=answers.author,
-            days=POLICY_DAYS,
-            now_us=wall_us(),
-            traded=traded_of(read_table(table)),
+            author=answers.author, days=POLICY_DAYS, now_us=wall_us(), traded=traded
         )
         write_draft(own / DRAFT, None, options)
-        _make_profile(own, answers)
+        _make_profile(own, answers, currency_of(traded))
         settings = settings_text(_chosen(answers, table.name)).encode()
         write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
     sys.stdout.write("\n".join([*_told(folder, log, homes), *_next(folder, answers), ""]))
@@ -73,7 +73,7 @@ def _make_table(own: Path, answers: Answers) -> Path:
     return table
 
 
-def _make_profile(own: Path, answers: Answers) -> None:
+def _make_profile(own: Path, answers: Answers, currency: str) -> None:
     """Write the broker's profile: plain FIX 4.4, which every engine takes, with the answers."""
     told = {
         "name": "broker",
@@ -81,6 +81,8 @@ def _make_profile(own: Path, answers: Answers) -> None:
         "target_comp_id": answers.target,
         "host": answers.host,
         "port": answers.port,
+        "currency": currency,
+        "minor_digits": minor_digits(currency),
     }
     text = example_profile(None)
     for key, value in told.items():

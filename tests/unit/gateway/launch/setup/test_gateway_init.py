@@ -186,3 +186,13 @@ def test_init_with_a_database_of_ones_own_says_who_migrates(tmp_path: Path) -> N
     text = (tmp_path / "desk/gateway/countersign.toml").read_text()
     assert f'dsn = "{dsn}"' in text
     assert "# embedded = false" in text
+
+
+def test_drafts_take_the_currency_of_the_table(tmp_path: Path) -> None:
+    table = tmp_path / "table.toml"
+    table.write_text(EXAMPLE.read_text().replace('"USD"', '"EUR"'))
+    do("init", tmp_path / "desk", *FLAGS, "--instruments", table)
+    own = tmp_path / "desk" / "gateway"
+    policy = read_policy(own / "policy.toml").policy
+    assert (policy.currency, policy.name) == ("EUR", "desk")
+    assert 'currency = "EUR"' in (own / "broker.toml").read_text()
