@@ -14,7 +14,9 @@ import torch
 
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import ScaledCodec, codec_named
-from inference.errors import CodecError
+from inference.scale.fitted import ScaleFit
+from inference.scale.fitting import Fits
+from inference.scale.ranges import range_variance
 from inference.snapshot import Bar, Snapshot
 from inference.training.data.series import Floats, Ints
 from inference.training.evaluation.statistics.laws import binned
@@ -39,15 +41,11 @@ class PairForecaster:
 
         Raises:
             RegistryError: when a file is missing or changed.
-            CodecError: when it is not of codec 1.
+            CodecError: when its codec is not of this version.
         """
         self.pair: ModelPair = load_pair(folder)
         self._codec = codec_named(self.pair.codec_digest)
-        if isinstance(self._codec, ScaledCodec):
-            raise CodecError(
-                f"{folder.name} is of codec 2, whose scale needs the bars' ranges; evaluate reads "
-                "pairs of codec 1, or use --baselines"
-            )
+        self._fits = Fits() if isinstance(self._codec, ScaledCodec) else None
         self._target = load_model(self.pair.target)
         table = load_table(self.pair)
         rows = np.frombuffer(table.rows, dtype="<f4").reshape(-1, table.n_bins)
@@ -130,14 +128,53 @@ class PairForecaster:
         closes = [int(v) for v in past.closes_us]
         levels = np.exp(np.concatenate(([0.0], np.cumsum(past.returns[-(BARS - 1) :]))))
         ticks = [max(1, round(_BASE * float(level))) for level in levels]
-        bars = tuple(
-            Bar(close_time_us=at, open_ticks=t, high_ticks=t, low_ticks=t, close_ticks=t)
-            for at, t in zip(closes[-len(ticks) :], ticks, strict=True)
+        shapes = _shapes(past)[-(len(ticks) - 1) :]
+        first = Bar(
+            close_time_us=closes[-len(ticks)],
+            open_ticks=ticks[0],
+            high_ticks=ticks[0],
+            low_ticks=ticks[0],
+            close_ticks=ticks[0],
         )
+        rest = [
+            _bar(at, close, shape)
+            for at, close, shape in zip(closes[-len(shapes) :], ticks[1:], shapes, strict=True)
+        ]
         return Snapshot(
             instrument=past.name,
             asset_class=past.asset_class,
             frequency=past.frequency,
             as_of_us=closes[-1],
-            bars=bars,
+            bars=(first, *rest),
+            scale=None if self._fits is None else self._fit(past, self._fits),
         )
+
+    @staticmethod
+    def _fit(past: History, fits: Fits) -> ScaleFit:
+        """Return the fit in force after the last bar; it used bars of earlier quarters only."""
+        closes = [int(at) for at in past.closes_us]
+        returns = [float(value) for value in past.returns]
+        found = [
+            range_variance(value, np.exp(opened), np.exp(high), np.exp(low), 1.0)
+            if np.isfinite((opened, high, low)).all()
+            else None
+            for value, (opened, high, low) in zip(returns, _shapes(past), strict=True)
+        ]
+        return fits.before(closes, returns, found, len(closes) - 1)
+
+
+def _shapes(past: History) -> Floats:
+    return np.full((len(past.returns), 3), np.nan) if past.shapes is None else past.shapes
+
+
+def _bar(at: int, close: int, shape: Floats) -> Bar:
+    """Return a bar around its close; without a sound range all four prices are the close."""
+    known = shape if np.isfinite(shape).all() else np.zeros(3)
+    opened, high, low = (max(1, round(close * float(np.exp(v)))) for v in known)
+    return Bar(
+        close_time_us=at,
+        open_ticks=opened,
+        high_ticks=max(high, opened, close),
+        low_ticks=min(low, opened, close),
+        close_ticks=close,
+    )

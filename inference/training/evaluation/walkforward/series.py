@@ -50,6 +50,8 @@ class History:
     has_range: bool
     dropped: int
     digest: str
+    shapes: Floats | None = None
+    """[n, 3]: log of open, high and low over the close; NaN where a bar has no sound range."""
 
     def until(self, end_us: int) -> "History":
         """Return the series without the bars that close at `end_us` or later."""
@@ -68,6 +70,7 @@ class History:
             has_range=self.has_range,
             dropped=self.dropped,
             digest=self.digest,
+            shapes=None if self.shapes is None else self.shapes[start:stop],
         )
 
 
@@ -112,7 +115,7 @@ def read_history(path: Path) -> History:
     rows = list(_rows(path.name, lines))
     frequency = _frequency([when for when, _ in rows])
     weekend = asset_class is AssetClass.FX and frequency is Frequency.DAILY
-    closes, returns, proxies = _Bars(frequency, asset_class, weekend=weekend).read(rows)
+    closes, returns, proxies, shapes = _Bars(frequency, asset_class, weekend=weekend).read(rows)
     squares = returns * returns
     has_range = bool(len(returns)) and float(np.isfinite(proxies).mean()) >= _RANGE_SHARE
     return History(
@@ -125,6 +128,7 @@ def read_history(path: Path) -> History:
         has_range=has_range,
         dropped=len(rows) - len(closes),
         digest=hashlib.sha256(content).hexdigest(),
+        shapes=shapes,
     )
 
 
@@ -179,10 +183,11 @@ class _Bars:
         self.may_split = asset_class is not AssetClass.FX
         self.limit = LARGEST_MOVE[frequency]
 
-    def read(self, rows: list[_Row]) -> tuple[Ints, Floats, Floats]:
+    def read(self, rows: list[_Row]) -> tuple[Ints, Floats, Floats, Floats]:
         closes: list[int] = []
         returns: list[float] = []
         proxies: list[float] = []
+        shapes: list[tuple[float, float, float]] = []
         previous = math.nan
         for when, prices in rows:
             price = prices.get("adj_close", math.nan)
@@ -203,13 +208,26 @@ class _Bars:
             closes.append(self._close_us(when))
             returns.append(move)
             proxies.append(range_proxy(prices, move))
-        return np.asarray(closes, dtype=np.int64), np.asarray(returns), np.asarray(proxies)
+            shapes.append(_shape(prices, proxies[-1]))
+        return (
+            np.asarray(closes, dtype=np.int64),
+            np.asarray(returns),
+            np.asarray(proxies),
+            np.asarray(shapes, dtype=np.float64).reshape(-1, 3),
+        )
 
     def _close_us(self, when: datetime) -> int:
         if self.frequency is Frequency.HOURLY:
             return (when - _EPOCH) // timedelta(microseconds=1) + _HOUR_US
         day = datetime(when.year, when.month, when.day, tzinfo=UTC) + _DAILY_CLOSE
         return (day - _EPOCH) // timedelta(microseconds=1)
+
+
+def _shape(prices: Mapping[str, float], proxy: float) -> tuple[float, float, float]:
+    if math.isnan(proxy):
+        return (math.nan, math.nan, math.nan)
+    opened, high, low = (math.log(prices[n] / prices["close"]) for n in ("open", "high", "low"))
+    return (opened, high, low)
 
 
 def range_proxy(prices: Mapping[str, float], move: float) -> float:

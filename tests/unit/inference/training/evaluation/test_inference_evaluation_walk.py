@@ -309,3 +309,21 @@ def test_a_register_that_lost_a_line_is_refused(tmp_path: Path) -> None:
     path.write_bytes(lines[0] + lines[2])
     with pytest.raises(TrainingDataError, match=r"line 2: a look before it was changed"):
         record_look(path, look)
+
+
+def test_a_pair_of_codec_two_is_judged_and_sees_no_future() -> None:
+    module = importlib.import_module("inference.training.evaluation.walkforward.pair")
+    folder = Path(__file__).parents[5] / "inference/models/pair_v2"
+    forecaster = module.PairForecaster(folder, 16, 1)
+    whole, place = history(), 700
+    shapes = np.tile([0.001, 0.012, -0.011], (len(whole.returns), 1))
+    whole = replace(whole, shapes=shapes)
+    past = whole.part(0, place)
+    other = np.array(whole.returns)
+    other[place:] *= -7.0
+    again = replace(whole, returns=other).part(0, place)
+    wider = replace(past, shapes=2.0 * shapes[:place] * (np.arange(place) >= place - 5)[:, None])
+    (one,), (same,), (wide,) = (forecaster.forecasts([h], (5,)) for h in (past, again, wider))
+    assert one["model"].law.variance == same["model"].law.variance
+    assert np.array_equal(one["model"].ends[5], same["model"].ends[5])
+    assert one["model"].law.variance != wide["model"].law.variance
