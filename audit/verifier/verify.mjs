@@ -818,7 +818,7 @@ export const KINDS = new Set(`
   cancel_requested cancel_ended replace_requested replace_sent replace_ended
   kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
   digests_registered foreign_reported flatten_asked fairness_tested
-  order_allocated news_twin_made case_opened case_noted case_moved
+  order_allocated news_twin_made case_opened case_noted case_moved policy_announced
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
