@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.worker.cpu_model_runner import CPUModelRunner
 from vllm.v1.worker.cpu_worker import CPUWorker
 
 from inference.engine.drafters import Drafter, TableDrafter
 from inference.engine.flight import Flight, Step, Witness
+from inference.engine.prompt_sharing import SharedPrompts
 from inference.engine.sampling_fix import Draws
 
 KEY = "countersign"
@@ -27,6 +27,7 @@ class Deck:
         self.keep_rounds = True
         self.flights: dict[str, Flight] = {}
         self.witness: Witness | None = None  # set during the self-test only
+        self.shared: SharedPrompts | None = None  # None: every trajectory computes its own prompt
 
     def of(self, request: Any) -> Flight | None:
         """Return the flight of a vLLM request, or None when it is not ours."""
@@ -47,6 +48,8 @@ class CaptureRunner(CPUModelRunner):
         draws = self.deck.draws
         counts = [0] * len(flights) if metadata is None else list(metadata.num_draft_tokens)
         raw = logits[:, draws.bins].float().numpy().copy()  # the sampler changes logits in place
+        logits[:, : draws.bins.start] = float("-inf")  # only the bins may be sampled
+        logits[:, draws.bins.stop :] = float("-inf")
         step = Step(flights, counts, draws.bins.start)
         draws.step = step
         try:
@@ -113,42 +116,6 @@ class CaptureWorker(CPUWorker):
         """Let vLLM build the runner, then change its class."""
         super().init_device()
         self.model_runner.__class__ = CaptureRunner
-
-
-class LookAheadScheduler(Scheduler):
-    """vLLM's scheduler with a look-ahead for each trajectory."""
-
-    deck: Deck
-
-    def _reserve_prefill_lookahead(self, request: Any, computed: int, new: int) -> int:
-        """End the prompt's pass before its last token, where the first token is drafted too.
-
-        The last token then runs with the first drafts, as in every later step. vLLM calls this to
-        cut a pass for the sake of its drafter.
-        """
-        new = super()._reserve_prefill_lookahead(request, computed, new)
-        flight = self.deck.of(request)
-        if flight is None or not flight.drafts_first or flight.produced:
-            return new
-        return new - 1 if new > 1 and computed + new == request.num_prompt_tokens else new
-
-    def update_draft_token_ids(self, draft_token_ids: Any) -> None:
-        """Cut each trajectory's drafts to its look-ahead."""
-        super().update_draft_token_ids(draft_token_ids)
-        for rid, drafts in zip(
-            draft_token_ids.req_ids, draft_token_ids.draft_token_ids, strict=True
-        ):
-            request = self.requests.get(rid)
-            if request is None or request.is_finished():
-                continue
-            flight = self.deck.of(request)
-            if flight is None:
-                continue
-            if flight.drafts_first and flight.produced == 0:  # vLLM drops a prompt's drafts
-                whole = request.num_computed_tokens + 1 == request.num_prompt_tokens
-                request.spec_token_ids = list(drafts)[: flight.look_ahead()] if whole else []
-            else:
-                request.spec_token_ids = request.spec_token_ids[: flight.look_ahead()]
 
 
 class TableProposer:

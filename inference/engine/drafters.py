@@ -47,6 +47,10 @@ class Drafter:
         del prompt_ids
         return 0
 
+    def start(self, flights: Sequence[Flight]) -> None:
+        """Give new flights their first drafts, where they can be known before the prompt runs."""
+        del flights
+
 
 class NetworkDrafter(Drafter):
     """A one-layer network, which reads the prompt itself and draws from its own distribution."""
@@ -103,6 +107,16 @@ class TableDrafter(Drafter):
     @override
     def before(self, prompt_ids: Sequence[int]) -> int:
         return self._codec.last_bin(prompt_ids)
+
+    @override
+    def start(self, flights: Sequence[Flight]) -> None:
+        first = [flight for flight in flights if flight.look_ahead()]
+        if not first:
+            return
+        k = max(flight.look_ahead() for flight in first)
+        drafted = self.propose(first, [flight.before for flight in first], k)
+        for flight, drafts in zip(first, drafted, strict=True):
+            flight.first_drafts = tuple(drafts[: flight.look_ahead()])
 
     def propose(
         self, flights: Sequence[Flight], last_tokens: Sequence[int], k: int

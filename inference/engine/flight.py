@@ -62,6 +62,8 @@ class Flight:
     misses: int = 0
     drafted: int = 0
     accepted: int = 0
+    group: str = ""  # the request; its trajectories have one prompt
+    first_drafts: tuple[int, ...] = ()  # drafts of the first token on, where known at the start
     states: tuple[int, ...] = ()  # table rows behind the drafts now being verified
     fault: str = ""
     rounds: list[DraftRound] = field(default_factory=list)

@@ -23,7 +23,7 @@ from vllm.sampling_params import RequestOutputKind
 
 from inference.codec.codec import ReturnCodec
 from inference.codec.scaled import codec_named
-from inference.engine import sampling_fix, vector_kernels
+from inference.engine import prompt_sharing, sampling_fix, vector_kernels
 from inference.engine.capture_adapter import KEY, Deck
 from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
 from inference.engine.flight import Flight, Witness
@@ -122,13 +122,16 @@ class VllmEngine:
                 table_base=base,
                 drafts_first=request.draft_first and spec_k > 0,
                 before=before,
+                group=request.request_id,
             )
             flights.append(flight)
             self._deck.flights[flight.key] = flight
+        self._drafter.start(flights)
+        for flight in flights:
             self._llm.add_request(
                 flight.key,
                 {"prompt_token_ids": list(request.prompt_ids)},
-                _sampling(request, flight),
+                _sampling(request, flight),  # the runner masks everything but the bins
             )
         self._running[request.request_id] = _Running(request, flights, perf_counter_ns(), {})
 
@@ -162,6 +165,7 @@ class VllmEngine:
         self._llm.abort_request([f.key for f in running.flights if f.index not in running.tokens])
         for flight in running.flights:
             self._deck.flights.pop(flight.key, None)
+        self._forget(request_id)
         return True
 
     def sample(self, request: SampleRequest) -> Samples:
@@ -209,6 +213,11 @@ class VllmEngine:
         scheduler.deck = self._deck
         runner.deck = self._deck
         sampling_fix.install_draws(draws, runner.sampler)
+        if self._config.share_prompts and self._drafter.kind is not DrafterKind.NETWORK:
+            # The draft network has keys and values of its own, which this does not copy.
+            copies = prompt_sharing.BlockCopies()
+            prompt_sharing.install(copies)
+            self._deck.shared = prompt_sharing.SharedPrompts(copies)
         if self._config.fault == FAULT_POSITIONS:
             _roughen_positions(runner.model)
 
@@ -233,6 +242,7 @@ class VllmEngine:
         running = self._running.pop(request_id)
         for flight in running.flights:
             self._deck.flights.pop(flight.key, None)
+        self._forget(request_id)
         rounds = tuple(r for flight in running.flights for r in flight.rounds)
         request = running.request
         paths = []
@@ -258,6 +268,10 @@ class VllmEngine:
             first_row=first,
             elapsed_us=(perf_counter_ns() - running.started_ns) // 1000,
         )
+
+    def _forget(self, request_id: str) -> None:
+        if self._deck.shared is not None:
+            self._deck.shared.forget(request_id)
 
     def _check(self, request: SampleRequest) -> None:
         bins = (self._codec.bin_start, self._codec.bin_start + self._codec.n_bins)
@@ -304,7 +318,7 @@ def _engine_args(config: EngineConfig, pair: ModelPair, drafter: Drafter) -> Eng
         kv_cache_memory_bytes=config.kv_cache_gib << 30,
         disable_log_stats=True,
         worker_cls="inference.engine.capture_adapter.CaptureWorker",
-        scheduler_cls="inference.engine.capture_adapter.LookAheadScheduler",
+        scheduler_cls="inference.engine.look_ahead_scheduler.LookAheadScheduler",
         speculative_config=drafter.engine_settings(config.spec_k),
         seed=0,
     )
@@ -318,8 +332,8 @@ def _sampling(request: SampleRequest, flight: Flight) -> SamplingParams:
         seed=None if flight.drafts_first else flight.seed,
         ignore_eos=True,
         detokenize=False,
-        allowed_token_ids=list(range(*request.allowed_range)),
         output_kind=RequestOutputKind.FINAL_ONLY,
+        skip_clone=True,
         extra_args={KEY: flight.key},
         # With whole blocks and one token more, the cache could hold all but that token. vLLM then
         # pads the pass with drafts that are none, and there is no pass to cut for the first draft.

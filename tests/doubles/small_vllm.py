@@ -9,6 +9,7 @@ returns is not what it was given.
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -19,7 +20,13 @@ import numpy.typing as npt
 import torch
 
 VOCAB: Final = 384
-OURS: Final = ("sampling_fix", "capture_adapter", "vllm_engine")
+OURS: Final = (
+    "sampling_fix",
+    "prompt_sharing",
+    "capture_adapter",
+    "look_ahead_scheduler",
+    "vllm_engine",
+)
 _RANDOM = np.random.default_rng(7)
 TARGET: Final = torch.from_numpy(_RANDOM.normal(size=(VOCAB, VOCAB)).astype(np.float32))
 DRAFT: Final = torch.from_numpy(
@@ -65,11 +72,54 @@ class Request:
         return len(self.tokens) >= int(self.sampling_params.max_tokens)
 
 
+class RequestStatus(Enum):
+    """How far a sequence is."""
+
+    WAITING = 1
+    RUNNING = 2
+    PREEMPTED = 3
+
+
+class AttentionImpl:
+    """Writes a layer's keys and values: slot i of the cache gets row i of both."""
+
+    def do_kv_cache_update(
+        self,
+        layer: object,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        cache: torch.Tensor,
+        slots: torch.Tensor,
+    ) -> None:
+        """Write rows to their slots; the cache is [blocks, heads, block size, 2 * head size]."""
+        del layer
+        size, width = cache.shape[2], key.shape[2]
+        for row, slot in enumerate(slots.tolist()):
+            cache[slot // size, :, slot % size, :width] = key[row]
+            cache[slot // size, :, slot % size, width:] = value[row]
+
+
 class Scheduler:
     """Keeps the requests and the drafts that are verified next."""
 
+    max_num_scheduled_tokens = 400
+    block_size = 32
+
     def __init__(self) -> None:
-        self.requests: dict[str, Request] = {}
+        self.requests: dict[str, Any] = {}
+
+    def schedule(self) -> None:
+        """Schedule nothing: this engine's `step` runs what is there."""
+
+    def _get_local_prefix_cache_hit(self, request: object) -> tuple[None, int, int, bool]:
+        """Find nothing in the cache."""
+        del request
+        return None, 0, 0, False
+
+    def _update_after_schedule(self, scheduler_output: Any) -> None:  # noqa: ANN401 - as vLLM's
+        """Count what runs as computed."""
+        for key, n in scheduler_output.num_scheduled_tokens.items():
+            self.requests[key].num_computed_tokens += n
 
     def _reserve_prefill_lookahead(self, request: Any, computed: int, new: int) -> int:  # noqa: ANN401 - as vLLM's
         """Cut nothing."""
@@ -108,9 +158,6 @@ class CPUModelRunner:
         batch = self._batch()
         counts = [0] * len(batch) if metadata is None else metadata.num_draft_tokens
         ends = np.cumsum([n + 1 for n in counts])
-        allowed = torch.full((VOCAB,), float("-inf"))
-        allowed[batch[0].sampling_params.allowed_token_ids] = 0.0
-        logits += allowed  # in place, as vLLM's sampler does
         greedy = batch[0].sampling_params.temperature == 0.0
         last = logits[ends - 1]
         forward = self.sampler.topk_topp_sampler.forward
@@ -276,7 +323,9 @@ def _modules() -> dict[str, ModuleType]:
     names = (
         "vllm.model_executor.models.registry",
         "vllm.sampling_params",
+        "vllm.v1.attention.backends.cpu_attn",
         "vllm.v1.core.sched.scheduler",
+        "vllm.v1.request",
         "vllm.v1.sample.rejection_sampler",
         "vllm.v1.spec_decode.llm_base_proposer",
         "vllm.v1.worker.cpu_model_runner",
@@ -300,7 +349,12 @@ def _modules() -> dict[str, ModuleType]:
             "__version__": "small",
         },
         "vllm.sampling_params": {"RequestOutputKind": SimpleNamespace(FINAL_ONLY="final")},
+        "vllm.v1.attention.backends": {"cpu_attn": modules["vllm.v1.attention.backends.cpu_attn"]},
+        "vllm.v1.attention.backends.cpu_attn": {
+            "CPUAttentionBackendImpl": type("CPUAttentionBackendImpl", (AttentionImpl,), {})
+        },
         "vllm.v1.core.sched.scheduler": {"Scheduler": Scheduler},
+        "vllm.v1.request": {"RequestStatus": RequestStatus},
         "vllm.v1.sample.rejection_sampler": {
             "generate_uniform_probs": lambda total, *_: torch.full((total,), 0.5),
             "sample_recovered_tokens": lambda *args: args[3],

@@ -51,11 +51,11 @@ LIMIT_BYTES = 64_000
 
 @contextmanager
 def _engine(
-    state: Path, pair: Path, drafter: DrafterKind, fault: str = ""
+    state: Path, pair: Path, drafter: DrafterKind, fault: str = "", *, shares: bool = True
 ) -> Iterator[EngineChild]:
     child = EngineChild(
         EngineChildConfig(
-            engine=EngineConfig(model_dir=str(pair), drafter=drafter),
+            engine=EngineConfig(model_dir=str(pair), drafter=drafter, share_prompts=shares),
             state_dir=state,
             fault=fault,
         )
@@ -154,6 +154,21 @@ def test_other_requests_in_the_batch_change_nothing(table_engine: EngineChild) -
     for thread in threads:
         thread.join()
     assert encode_capture(found["busy"].capture) == quiet
+
+
+def test_a_shared_prompt_changes_no_bit(table_engine: EngineChild, state: Path) -> None:
+    """Prompts that end in, at and just after a block; more trajectories than run at once."""
+    asked = [
+        replace(
+            _request(f"shared-{bars}-{first}-{k}", seeds, bars=bars), draft_first=first, spec_k=k
+        )
+        for bars, seeds in ((200, KEPT_SEEDS + SEEDS), (50, SEEDS), (51, SEEDS), (52, SEEDS))
+        for first, k in ((True, 4), (False, 4), (False, 0), (True, 2))
+    ]
+    shared = [encode_capture(table_engine.sample(one).capture) for one in asked]
+    with _engine(state, PAIR, DrafterKind.TABLE, shares=False) as child:
+        assert child.wait_ready(240.0), child.refusal
+        assert [encode_capture(child.sample(one).capture) for one in asked] == shared
 
 
 def test_greedy_tokens_are_those_of_plain_decoding(table_engine: EngineChild) -> None:
