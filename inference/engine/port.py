@@ -117,7 +117,7 @@ class EngineConfig:
     drafter: DrafterKind = DrafterKind.TABLE
     spec_k: int = 4
     capture: bool = True  # False only to measure speed
-    max_trajectories: int = 64  # sampled at once; more wait
+    max_trajectories: int = 512  # sampled at once; more wait
     kv_cache_gib: int = 1
     share_prompts: bool = True  # False only to measure vLLM's own way
     fault: str = ""  # fault injection for tests; see main.py

@@ -8,6 +8,7 @@ Layout: magic line, header line, then `rows` rows of `n_bins` little-endian floa
 """
 
 import json
+import sys
 from math import isfinite
 from typing import Any
 
@@ -23,6 +24,7 @@ from inference.speculation.rounds import (
 
 MAGIC = b"countersign.capture/1\n"
 _ROUND_WIDTH = 13
+_ONE = 0x3F800000  # the bits of 1.0
 
 
 def encode_capture(capture: Capture) -> bytes:
@@ -125,6 +127,8 @@ def _pool(data: bytes, n_bins: int, rows: int) -> list[bytes]:
     width = 4 * n_bins
     if n_bins <= 0 or rows < 0 or len(data) != rows * width:
         raise CaptureError(f"expected {rows} rows of {n_bins} values, found {len(data)} bytes")
-    if any(not (isfinite(value) and 0.0 <= value <= 1.0) for value in row_values(data)):
+    # Bits of a float32 in [0, 1] are at most those of 1.0; a larger word is looked at as a number.
+    plain = sys.byteorder == "little" and max(memoryview(data).cast("I"), default=0) <= _ONE
+    if not plain and any(not (isfinite(v) and 0.0 <= v <= 1.0) for v in row_values(data)):
         raise CaptureError("a probability is not a finite number in [0, 1]")
     return [data[i * width : (i + 1) * width] for i in range(rows)]

@@ -17,12 +17,17 @@ decoding".
 """
 
 import struct
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import log
+from itertools import accumulate
+from math import inf, log
 
 from inference.errors import CaptureError
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+
+_FLOAT = struct.Struct("<f")
 
 
 class DrafterKind(StrEnum):
@@ -146,22 +151,75 @@ class Capture:
     rounds: tuple[DraftRound, ...]  # by trajectory, then step
 
 
+class Row:
+    """A row of probabilities, read and summed at most once however many draws pick from it."""
+
+    __slots__ = ("_data", "_sums", "_values")
+
+    def __init__(self, data: bytes) -> None:
+        """Take float32 bytes.
+
+        Raises:
+            CaptureError: when the length is not a multiple of four.
+        """
+        if len(data) % 4:
+            raise CaptureError("a row is not whole float32 values")
+        self._data = data
+        self._values: tuple[float, ...] | None = None
+        self._sums: list[float] | None = None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All entries."""
+        if self._values is None:
+            self._values = row_values(self._data)
+        return self._values
+
+    def at(self, bin_: int) -> float:
+        """Return one entry; 0 outside the row."""
+        if not 0 <= bin_ < len(self._data) // 4:
+            return 0.0
+        value: float = _FLOAT.unpack_from(self._data, 4 * bin_)[0]
+        return value
+
+    def picked(self, draw: float) -> int:
+        """Return `seeds.pick`, or raise `CaptureError` for a row without mass."""
+        if self._sums is None:
+            self._sums = list(accumulate(self.values))
+        total = self._sums[-1] if self._sums else 0.0
+        index = bisect_right(self._sums, draw * total)
+        if 0.0 < total < inf and index < len(self._sums):
+            return index
+        return picked(self.values, draw)
+
+
+class Rows(dict[bytes, Row]):
+    """The rows of a capture and its table, each read once."""
+
+    def __missing__(self, data: bytes) -> Row:
+        row = self[data] = Row(data)
+        return row
+
+
 def round_faults(
-    round_: DraftRound, capture: Capture, table: QTable | None = None
+    round_: DraftRound, capture: Capture, table: QTable | None = None, rows: Rows | None = None
 ) -> tuple[str, ...]:
     """Return the names of what does not follow from a round's rows and seed; () when all does.
+
+    `rows` keeps what was read, for the capture's other rounds.
 
     Raises:
         CaptureError: when a table drafter's table is missing or not the recorded one, or a row has
             no mass.
     """
     faults: list[str] = []
+    rows = Rows() if rows is None else rows
     seed = capture.seeds[round_.trajectory]
-    q_rows = [row_values(row) for row in _q_rows(round_, capture, table)]
-    p_rows = [row_values(row) for row in round_.p_rows]
+    q_rows = [rows[row] for row in _q_rows(round_, capture, table)]
+    p_rows = [rows[row] for row in round_.p_rows]
     if not capture.greedy:
         for j, q in enumerate(q_rows):
-            drawn = capture.bin_start + picked(q, token_draw(seed, Purpose.DRAFT, round_.step, j))
+            drawn = capture.bin_start + q.picked(token_draw(seed, Purpose.DRAFT, round_.step, j))
             if drawn != round_.drafts[j]:
                 faults.append(f"draft {j}")
     for j, recorded in enumerate(round_.draws):
@@ -169,9 +227,9 @@ def round_faults(
             faults.append(f"draw {j}")
         bin_ = round_.drafts[j] - capture.bin_start
         if capture.greedy:
-            stands = bin_ == _argmax(p_rows[j])
+            stands = bin_ == _argmax(p_rows[j].values)
         else:
-            stands = accepts(_at(p_rows[j], bin_), _at(q_rows[j], bin_), recorded)
+            stands = accepts(p_rows[j].at(bin_), q_rows[j].at(bin_), recorded)
         if stands != (j < round_.accepted):
             faults.append(f"verdict {j}")
     if capture.bin_start + _last_bin(round_, capture, p_rows, q_rows, seed) != round_.token:
@@ -185,10 +243,11 @@ def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, .
     Raises:
         CaptureError: as in `round_faults`.
     """
+    rows = Rows()
     return tuple(
         f"trajectory {r.trajectory} step {r.step}: {fault}"
         for r in capture.rounds
-        for fault in round_faults(r, capture, table)
+        for fault in round_faults(r, capture, table, rows)
     )
 
 
@@ -210,15 +269,16 @@ def row_values(row: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(row) // 4}f", row)
 
 
-def row_bytes(values: tuple[float, ...]) -> bytes:
+def row_bytes(values: Sequence[float]) -> bytes:
     """Write numbers as float32 bytes."""
     return struct.pack(f"<{len(values)}f", *values)
 
 
 def residual(p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
     """Return max(p - q, 0) in float32, or p itself when no mass is left."""
-    rest = tuple(_f32(a - b) if a > b else 0.0 for a, b in zip(p, q, strict=True))
-    return rest if any(rest) else p
+    rest = [a - b if a > b else 0.0 for a, b in zip(p, q, strict=True)]
+    rounded = row_values(row_bytes(rest))
+    return rounded if any(rounded) else p
 
 
 def entropy(row: tuple[float, ...]) -> float:
@@ -227,19 +287,15 @@ def entropy(row: tuple[float, ...]) -> float:
 
 
 def _last_bin(
-    round_: DraftRound,
-    capture: Capture,
-    p_rows: list[tuple[float, ...]],
-    q_rows: list[tuple[float, ...]],
-    seed: int,
+    round_: DraftRound, capture: Capture, p_rows: list[Row], q_rows: list[Row], seed: int
 ) -> int:
     row = p_rows[-1]
     if capture.greedy:
-        return _argmax(row)
+        return _argmax(row.values)
     if round_.outcome is RoundOutcome.RECOVERED:
         draw = token_draw(seed, Purpose.RECOVER, round_.step, round_.accepted)
-        return picked(residual(row, q_rows[round_.accepted]), draw)
-    return picked(row, token_draw(seed, Purpose.SAMPLE, round_.step))
+        return picked(residual(row.values, q_rows[round_.accepted].values), draw)
+    return row.picked(token_draw(seed, Purpose.SAMPLE, round_.step))
 
 
 def _q_rows(round_: DraftRound, capture: Capture, table: QTable | None) -> tuple[bytes, ...]:
@@ -258,13 +314,10 @@ def picked(row: tuple[float, ...], draw: float) -> int:
         raise CaptureError(str(error)) from error
 
 
-def _at(row: tuple[float, ...], bin_: int) -> float:
-    return row[bin_] if 0 <= bin_ < len(row) else 0.0
-
-
 def _argmax(row: tuple[float, ...]) -> int:
     return max(range(len(row)), key=row.__getitem__)
 
 
 def _f32(value: float) -> float:
-    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+    return rounded

@@ -234,7 +234,7 @@ def test_an_engine_says_what_serves(door: SimpleNamespace) -> None:
     assert none.describe().table_digest == ""
     arguments = none._llm.arguments  # noqa: SLF001 - what the engine holds
     assert (arguments.speculative_config, arguments.dtype) == (None, "float32")
-    assert (arguments.max_num_seqs, arguments.max_model_len) == (64, 512)
+    assert (arguments.max_num_seqs, arguments.max_model_len) == (512, 512)
     given = (arguments.model, arguments.seed, arguments.kv_cache_memory_bytes)
     assert given == (str(pair.target), 0, 1 << 30)
 
