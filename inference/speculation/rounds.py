@@ -151,7 +151,7 @@ class Capture:
     rounds: tuple[DraftRound, ...]  # by trajectory, then step
 
 
-class Row:
+class CaptureRow:
     """A row of probabilities, read and summed at most once however many draws pick from it."""
 
     __slots__ = ("_data", "_sums", "_values")
@@ -193,16 +193,19 @@ class Row:
         return picked(self.values, draw)
 
 
-class Rows(dict[bytes, Row]):
+class CaptureRows(dict[bytes, CaptureRow]):
     """The rows of a capture and its table, each read once."""
 
-    def __missing__(self, data: bytes) -> Row:
-        row = self[data] = Row(data)
+    def __missing__(self, data: bytes) -> CaptureRow:
+        row = self[data] = CaptureRow(data)
         return row
 
 
 def round_faults(
-    round_: DraftRound, capture: Capture, table: QTable | None = None, rows: Rows | None = None
+    round_: DraftRound,
+    capture: Capture,
+    table: QTable | None = None,
+    rows: CaptureRows | None = None,
 ) -> tuple[str, ...]:
     """Return the names of what does not follow from a round's rows and seed; () when all does.
 
@@ -213,7 +216,7 @@ def round_faults(
             no mass.
     """
     faults: list[str] = []
-    rows = Rows() if rows is None else rows
+    rows = CaptureRows() if rows is None else rows
     seed = capture.seeds[round_.trajectory]
     q_rows = [rows[row] for row in _q_rows(round_, capture, table)]
     p_rows = [rows[row] for row in round_.p_rows]
@@ -243,7 +246,7 @@ def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, .
     Raises:
         CaptureError: as in `round_faults`.
     """
-    rows = Rows()
+    rows = CaptureRows()
     return tuple(
         f"trajectory {r.trajectory} step {r.step}: {fault}"
         for r in capture.rounds
@@ -287,7 +290,11 @@ def entropy(row: tuple[float, ...]) -> float:
 
 
 def _last_bin(
-    round_: DraftRound, capture: Capture, p_rows: list[Row], q_rows: list[Row], seed: int
+    round_: DraftRound,
+    capture: Capture,
+    p_rows: list[CaptureRow],
+    q_rows: list[CaptureRow],
+    seed: int,
 ) -> int:
     row = p_rows[-1]
     if capture.greedy:
