@@ -22,6 +22,7 @@ GatewayError
 │   ├── NotReplaceableError
 │   ├── FeedRefusedError
 │   ├── ApprovalRefusedError
+│   ├── ReviewRefusedError
 │   ├── ReleaseRefusedError
 │   ├── StopRefusedError
 │   ├── ModeRefusedError
@@ -233,6 +234,12 @@ class ApprovalRefusedError(RequestError):
     """The approval was refused: wrong person, expired, nothing to approve, or outside the band."""
 
     code: ClassVar[str] = "approval_refused"
+
+
+class ReviewRefusedError(RequestError):
+    """The answer would not be blind, or is there already."""
+
+    code: ClassVar[str] = "review_refused"
 
 
 class ReleaseRefusedError(RequestError):

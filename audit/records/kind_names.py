@@ -68,6 +68,8 @@ class Kind(StrEnum):
     FAIRNESS_TESTED = "fairness_tested"
     ORDER_ALLOCATED = "order_allocated"
     POLICY_ANNOUNCED = "policy_announced"
+    REVIEW_DRAWN = "review_drawn"
+    REVIEW_ANSWERED = "review_answered"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
     CASE_MOVED = "case_moved"

@@ -100,6 +100,18 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "policy_announced:<follows_digest>:<policy_digest>",
     ),
     _spec(
+        Kind.REVIEW_DRAWN,
+        _C,
+        "first_day last_day size root proposed decisions actor_name",
+        "review:<first_day>:<last_day>",
+    ),
+    _spec(
+        Kind.REVIEW_ANSWERED,
+        _C,
+        "review_seq reviewed_id answer note sheet_digest actor_name",
+        "review:<review_seq>:<reviewed_id>:<actor_name>",
+    ),
+    _spec(
         Kind.CASE_OPENED,
         _CASE,
         "case_id indicator who instrument at_us evidence agents accounts",

@@ -33,6 +33,7 @@ from gateway.surfaces.api.control import (
     flow,
     kill,
     policies,
+    reviews,
     stops,
 )
 from gateway.surfaces.following import Following
@@ -54,6 +55,7 @@ STATUS: Final = {
     "release_refused": 403,
     "stop_refused": 409,
     "allocation_refused": 409,
+    "review_refused": 409,
     "resolution_refused": 409,
     "adjustment_refused": 409,
     "lane_full": 503,
@@ -84,8 +86,9 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
-    control = (backfill, kill, stops, differences, adjustments, fairness, flow, cases, policies)
-    resources = (*agents, *control)
+    control = (backfill, kill, stops, differences, adjustments, policies)
+    oversight = (fairness, flow, cases, reviews)
+    resources = (*agents, *control, *oversight)
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

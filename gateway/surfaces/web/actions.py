@@ -12,6 +12,14 @@ from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
 from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
 from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
+from gateway.desk.persons.oversight.reviews import (
+    ReviewAnswerBody,
+    ReviewItem,
+    ReviewLook,
+    answer_review,
+    read_review,
+    read_reviews,
+)
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.evidence.answers.days import FlowDays, FlowReport
@@ -43,6 +51,25 @@ class DeskActions:
         """Return one case and the draft of a report."""
         found = read_case(self._desk.own.reader, case_id)
         return found, draft_report(self._desk.own.reader, found)
+
+    def reviews(self) -> tuple[ReviewLook, ...]:
+        """Return the samples of blind reviews, newest first."""
+        return read_reviews(self._desk.own.reader)
+
+    def review(self, caller: Caller, seq: int) -> tuple[ReviewLook, tuple[ReviewItem, ...]]:
+        """Return one sample as this person may see it."""
+        return read_review(self._desk.own.reader, seq, caller.name)
+
+    def answer_review(
+        self, caller: Caller, seq: int, decision_id: str, answer: str, note: str
+    ) -> str:
+        """Record an answer; return it beside the model's."""
+        try:
+            body = ReviewAnswerBody.model_validate({"answer": answer, "note": note})
+        except ValidationError:
+            raise RequestError(problem="choose buy, sell or no order, and say why") from None
+        done = answer_review(self._desk.own, caller.name, seq, decision_id, body)
+        return f"On record as {done['seq']}: you said {done['answer']}, the model {done['model']}."
 
     def note_read(self, reader: Caller, what: str) -> None:
         """Record who reads what, before it is shown."""

@@ -1,4 +1,4 @@
-"""Pages of what waits for a person: held orders with the form that answers, and cases.
+"""Pages of what waits for a person: held orders with the form that answers, cases, blind reviews.
 
 Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
 """
@@ -12,13 +12,16 @@ from fastapi.responses import Response
 from audit.errors import AuditError
 from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
+from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
-from gateway.surfaces.web.doors import SignedIn, reader_of
+from gateway.surfaces.web.doors import WATCH, Posted, SignedIn, reader_of
 from gateway.surfaces.web.sheets import Sheets
+from gateway.surfaces.web.views.oversight.reviews import review_cards
 
 APPROVALS: Final = "/approvals"
 CASES: Final = "/cases"
+REVIEWS: Final = "/reviews"
 
 
 class ApprovalActions(Protocol):
@@ -62,6 +65,84 @@ class CaseActions(Protocol):
 
     def case(self, case_id: str) -> tuple[CaseLook, str]:
         """Return one case and the draft of a report; raise UnknownDecisionError for none."""
+
+
+class ReviewActions(Protocol):
+    """What the pages of blind reviews ask of the gateway. Refusals are `GatewayError`."""
+
+    def tick_of(self, instrument: str) -> int:
+        """Return one price step of an instrument, in minor units."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def reviews(self) -> tuple[ReviewLook, ...]:
+        """Return the samples on record, newest first."""
+
+    def review(self, caller: Caller, seq: int) -> tuple[ReviewLook, tuple[ReviewItem, ...]]:
+        """Return one sample as this person may see it; raise UnknownDecisionError for none."""
+
+    def answer_review(
+        self, caller: Caller, seq: int, decision_id: str, answer: str, note: str
+    ) -> str:
+        """Record an answer; return one line for the person."""
+
+
+class ReviewPages:
+    """The handlers of blind reviews."""
+
+    def __init__(self, actions: ReviewActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return the routes; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        one = f"{REVIEWS}/{{seq}}"
+        router.add_api_route(REVIEWS, guarded(self.listed), methods=["GET"], dependencies=seen)
+        router.add_api_route(one, guarded(self.one), methods=["GET"], dependencies=seen)
+        router.add_api_route(
+            f"{one}/{{decision_id}}",
+            guarded(self.answer),
+            methods=["POST"],
+            dependencies=[Depends(Posted(WATCH))],
+        )
+        return router
+
+    def listed(self, request: Request) -> Response:
+        """Show the samples, newest first."""
+        self._actions.note_read(reader_of(request), "reviews")
+        values = {"reviews": self._actions.reviews(), "one": None, "cards": ()}
+        return self._sheets.page(request, "reviews.html", values, here=REVIEWS)
+
+    def one(self, request: Request, seq: int) -> Response:
+        """Show one sample; the model's answer only beside the person's own."""
+        try:
+            looked, items = self._actions.review(reader_of(request), seq)
+        except GatewayError as error:
+            return self._sheets.say(request, "No such review", str(error), 404, back=REVIEWS)
+        self._actions.note_read(reader_of(request), f"review/{seq}")
+        cards = review_cards(looked, items, self._actions.tick_of)
+        values = {"reviews": (), "one": looked, "cards": cards}
+        return self._sheets.page(request, "reviews.html", values, here=REVIEWS)
+
+    def answer(
+        self,
+        request: Request,
+        seq: int,
+        decision_id: str,
+        answer: Annotated[str, Form(max_length=10)] = "",
+        note: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Record an answer."""
+        say, back = self._sheets.say, f"{REVIEWS}/{seq}"
+        try:
+            text = self._actions.answer_review(reader_of(request), seq, decision_id, answer, note)
+        except (GatewayError, AuditError) as error:
+            return say(request, "Not recorded", str(error), 409, back=back)
+        return say(request, "Your answer", text, 200, back=back)
 
 
 class CasePages:

@@ -1,7 +1,6 @@
 """The pages' routes: ledger records in, HTML out; two forms post.
 
-Not here: what a kill or an approval does (`actions`), who may (`doors`, `sign_in`), how a template
-becomes an answer (`sheets`), and the JSON API.
+Not here: what a kill or an approval does (`actions`), who may (`doors`), and the JSON API.
 
 Rules:
 - A read is recorded before it is shown, once a minute; without the record there is no page.
@@ -33,6 +32,8 @@ from gateway.surfaces.web.approvals import (
     ApprovalPages,
     CaseActions,
     CasePages,
+    ReviewActions,
+    ReviewPages,
 )
 from gateway.surfaces.web.doors import (
     LIVE,
@@ -65,7 +66,7 @@ ASSETS: Final = {
 }
 
 
-class Actions(OrderActions, ApprovalActions, CaseActions, Protocol):
+class Actions(OrderActions, ApprovalActions, CaseActions, ReviewActions, Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
 
     def kill_state(self) -> tuple[int, bool]:
@@ -130,7 +131,8 @@ def register(
         (KILL, pages.kill_form),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
-    router.include_router(CasePages(actions, sheets).routes(pages.or_say_so))
+    for overseeing in (CasePages(actions, sheets), ReviewPages(actions, sheets)):
+        router.include_router(overseeing.routes(pages.or_say_so))
     router.add_api_route(LIVE, live, methods=["GET"], dependencies=[seen])
     router.add_api_route(
         "/decisions/{decision_id}/approval",

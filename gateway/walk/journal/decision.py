@@ -209,12 +209,14 @@ def renewed(
 class IntentProposed(Contents, frozen=True, kw_only=True):
     """The contents of `intent_proposed`; only a renewal has a quote.
 
-    `words` is None in records of earlier versions.
+    `words` is None in records of earlier versions, `intent` where nothing was wanted.
     """
 
     book_digest: str
     quote: dict[str, Any] | None = None
     words: dict[str, Any] | None = None
+    intent: dict[str, Any] | None = None
+    sizing: dict[str, Any] | None = None
 
 
 class PlaceboJudged(Contents, frozen=True, kw_only=True):

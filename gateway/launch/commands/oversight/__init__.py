@@ -3,5 +3,6 @@
 Not here: options and help.
 
     cases     cases about conduct, for reviewers
+    reviews   blind reviews, through the running gateway
     fairness  run the tests of fairness, put a run on record, or check one
 """

@@ -10,7 +10,7 @@ Not here: routes, FastAPI.
     tables     two tables of the decision page: prompt tokens, rule checks
     tokens     draft rounds as a person reads them
     positions  positions, exposure and profit of an account and its placebo twin
-    fairness   the runs of the tests of fairness, with a bar for each group
+    oversight/ tests of fairness and blind reviews
     plots      values to SVG text, on the server: fan chart, line plot, bars
     formats    numbers and times as a person reads them
     body       lenient reading of a record's payload: a missing or odd field is absent

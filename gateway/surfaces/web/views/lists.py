@@ -25,7 +25,7 @@ from gateway.surfaces.web.views.body import Body, order_state
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
 from gateway.surfaces.web.views.evidence import download
-from gateway.surfaces.web.views.fairness import FairnessView, fairness_view
+from gateway.surfaces.web.views.oversight.fairness import FairnessView, fairness_view
 from gateway.surfaces.web.views.positions import (
     POSITION_KINDS,
     PositionsView,

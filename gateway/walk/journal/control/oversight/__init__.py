@@ -3,5 +3,6 @@
 Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
 
     alarm  alarms that reached nobody
+    reviews  samples of blind reviews, and the answers
     cases  cases about patterns of conduct, in streams that only reviewers are shown
 """

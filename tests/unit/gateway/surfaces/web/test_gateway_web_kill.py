@@ -11,6 +11,7 @@ from gateway.desk.agents.order_requests import OrderLine
 from gateway.desk.foreign import ForeignLine
 from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
+from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
 from gateway.installation.keys.keyring import Caller
@@ -44,6 +45,17 @@ class OneDesk:
 
     def case(self, case_id: str) -> tuple[CaseLook, str]:
         raise NotImplementedError(case_id)
+
+    def reviews(self) -> tuple[ReviewLook, ...]:
+        raise NotImplementedError
+
+    def review(self, caller: Caller, seq: int) -> tuple[ReviewLook, tuple[ReviewItem, ...]]:
+        raise NotImplementedError(caller, seq)
+
+    def answer_review(
+        self, caller: Caller, seq: int, decision_id: str, answer: str, note: str
+    ) -> str:
+        raise NotImplementedError(caller, seq, decision_id, answer, note)
 
     def flow(self, first: str, last: str) -> FlowReport:
         raise NotImplementedError(first, last)

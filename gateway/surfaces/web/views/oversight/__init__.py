@@ -1,0 +1,7 @@
+"""What those who watch over the desk look at, as page values.
+
+Not here: the tests and the draw (`risk.windows`).
+
+    fairness  the runs of the tests of fairness, with a bar for each group
+    reviews   samples of blind reviews, with a plot of closes for each decision
+"""

@@ -1,0 +1,53 @@
+"""Blind reviews as page values: the samples, and one of them with a plot of closes per decision.
+
+Not here: what a reviewer may see (`gateway.desk.persons.oversight.reviews`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.surfaces.web.views.formats import day, price
+from gateway.surfaces.web.views.plots import Caption, Line, line_plot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewCard:
+    """One decision of a sample with the plot of its closes, and where its form posts to."""
+
+    item: ReviewItem
+    plot: Markup | None
+    address: str
+
+
+def review_cards(
+    looked: ReviewLook, items: tuple[ReviewItem, ...], tick_of: Callable[[str], int]
+) -> tuple[ReviewCard, ...]:
+    """Return the cards of a sample; `tick_of` returns an instrument's price step, minor units."""
+    return tuple(
+        ReviewCard(
+            item=item,
+            plot=_plot(item, tick_of(item.sheet.get("instrument", ""))),
+            address=f"/reviews/{looked.seq}/{item.decision_id}",
+        )
+        for item in items
+    )
+
+
+def _plot(item: ReviewItem, tick_minor: int) -> Markup | None:
+    closes = item.sheet.get("closes", [])
+    if not closes:
+        return None
+    first, last = closes[0], closes[-1]
+    return line_plot(
+        (Line(name="close", values=tuple(ticks * tick_minor / 100 for _, ticks in closes)),),
+        Caption(
+            key=f"closes-{item.decision_id}",
+            title=f"Closes of {item.sheet['instrument']} before decision {item.decision_id}",
+            desc=f"{len(closes)} closes, the last at {price(last[1], tick_minor)}",
+        ),
+        labels=(day(first[0]), day(last[0])),
+        zero=False,
+    )
