@@ -7,6 +7,7 @@ Not here: vLLM.
     capture         the byte form of rounds, version 1 of a capture
     evidence        what the ledger keeps of a capture, and its recomputation
     totals          counts and token paths of a capture
+    overruled       how far target and drafter were apart, by bar
     condense        full rows to evidence
     evidence_bytes  the byte form of evidence, version 2 of a capture
 """

@@ -9,4 +9,5 @@ Not here: serving.
     distil       the target's two drafters: a one-layer network and a table
     evaluation/  scores and the model card
     scaled/      pair v2: the table on the fitted scale
+    hearing/     pair v3: the same table as drafter, and a target that hears words
 """

@@ -1,0 +1,69 @@
+"""Where words overruled numbers: how far the target was from a numbers-only drafter, by bar.
+
+Everything here follows from a capture's evidence and the drafter's table; nothing is added to the
+record. A pair whose target equals its drafter without news rejects only where words acted. Another
+pair also rejects where its target reads the numbers differently; its news twin says which.
+"""
+
+from dataclasses import dataclass
+from math import fsum, log
+
+from inference.speculation.evidence import Evidence, Judge
+from inference.speculation.rounds import QTable, row_values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverruledBar:
+    """One output position over all trajectories.
+
+    Attributes:
+        bar: 0 for the first sampled token.
+        decided: drafts that were decided there.
+        rejected: of those, how many were rejected.
+        excess: mean of max(0, 1 - p/q) over them, an unbiased estimate of the total variation.
+    """
+
+    bar: int
+    decided: int
+    rejected: int
+    excess: float
+
+
+def overruled(evidence: Evidence, table: QTable | None = None) -> tuple[OverruledBar, ...]:
+    """Return the bars that had decided drafts, ascending.
+
+    Raises:
+        CaptureError: when the table is missing or not the recorded one, or lacks a state.
+    """
+    judge = Judge(evidence, table)
+    found: dict[int, list[tuple[bool, float]]] = {}
+    for r in evidence.rounds:
+        for j in range(r.verified):
+            q = judge.q_of(r, j, r.drafts[j])
+            short = max(0.0, 1.0 - r.p[j] / q)
+            found.setdefault(r.step + j, []).append((j >= r.accepted, short))
+    return tuple(
+        OverruledBar(
+            bar=bar,
+            decided=len(drafts),
+            rejected=sum(refused for refused, _ in drafts),
+            excess=fsum(short for _, short in drafts) / len(drafts),
+        )
+        for bar, drafts in sorted(found.items())
+    )
+
+
+def first_row_distance(evidence: Evidence, table: QTable) -> tuple[float, float] | None:
+    """Return total variation and KL(target || drafter), nats, of the first bar's rows.
+
+    None if its draft was not decided, or came from no table.
+
+    Raises:
+        CaptureError: when the table lacks the state.
+    """
+    states = {r.states[0] for r in evidence.rounds if r.step == 0 and r.states}
+    if len(states) != 1:
+        return None
+    p, q = evidence.first_row, row_values(table.row(states.pop()))
+    variation = 0.5 * fsum(abs(a - b) for a, b in zip(p, q, strict=True))
+    return variation, fsum(a * log(a / b) for a, b in zip(p, q, strict=True) if a > 0.0)
