@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
@@ -21,6 +21,7 @@ from inference.speculation.rounds import QTable
 from risk.intent import Intent
 from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
+from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.paths.joint import BookPaths, paths_digest
 from risk.state.state import Quote
@@ -162,6 +163,10 @@ class Joined:
         }
 
 
+ALONE: Final = Basket(group="", others_minor=0)
+"""The basket of an order by itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One decision to make.
@@ -178,6 +183,7 @@ class Case:
             playback knows it.
         joined: the paths of the whole book, once there is a forecast; None under a policy of format
             1, and where paths are missing.
+        basket: the other orders that leave with this one, or none of them.
         labels: further fields of `snapshot_taken` (session index and date).
     """
 
@@ -194,6 +200,7 @@ class Case:
     opened_seq: int | None = None
     narrative: NarrativeReach | None = None
     joined: "Joined | None" = None
+    basket: Basket = ALONE
     labels: Mapping[str, JSON] = field(default_factory=dict)
 
     @property

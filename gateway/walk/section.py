@@ -26,7 +26,7 @@ from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_u
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.gathering import BARS, BasisFold, FirmBooks, Gathering, VerdictMoment
+from gateway.walk.projections.gathering import BasisFold, FirmBooks, Gathering, moment_of
 from gateway.walk.projections.stops import Stops
 from gateway.walk.sampled.joining import PathsOnRecord
 from inference.forecast.forecast import Forecast
@@ -358,7 +358,7 @@ class Section:
                     fold.book,
                     self._firm(),
                     fold.past.activity(symbol, now_us),
-                    VerdictMoment(now_us=now_us, bars=case.snapshot.bars[-BARS:]),
+                    moment_of(case, fold, now_us),
                 ),
                 paths=case.book_paths,
             ),

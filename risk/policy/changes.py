@@ -46,9 +46,11 @@ _NAMED_BY: Final = {
     "arming": "rule",
     "names": "name",
     "permits": "name",
+    "mandates": "name",
 }
 _RESTRICTED: Final = "families.restricted.names."
 _PERMITS: Final = "families.authority.permits."
+_MANDATES: Final = "families.authority.mandates."
 
 
 class Looseness(StrEnum):
@@ -102,12 +104,13 @@ def loosened(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
 
 
 def _sections(policy: Policy) -> set[str]:
-    """Return the prefix of each class, instrument, restricted name and permit."""
+    """Return the prefix of each class, instrument, restricted name, permit and mandate."""
     found = {f"classes.{one.asset_class}." for one in policy.classes}
     found |= {f"instruments.{one.symbol}." for one in policy.instruments}
     if policy.families is not None:
         found |= {f"{_RESTRICTED}{one.name}." for one in policy.families.restricted.names}
         found |= {f"{_PERMITS}{one.name}." for one in policy.families.authority.permits}
+        found |= {f"{_MANDATES}{one.name}." for one in policy.families.authority.mandates}
     return found
 
 
@@ -117,8 +120,8 @@ def _section_of(field: str, sections: frozenset[str]) -> str:
 
 
 def _whole(name: str, *, gone: bool) -> PolicyChange:
-    """What is not listed is refused: a section more loosens. A restricted name does the reverse."""
-    tightens = gone != name.startswith(_RESTRICTED)
+    """What is not listed is refused: a section more loosens. A restricted name or duty: not."""
+    tightens = gone != name.startswith((_RESTRICTED, _MANDATES))
     return PolicyChange(
         field=name[:-1],
         before="listed" if gone else None,

@@ -3,19 +3,25 @@
 from typing import Final
 
 from risk.policy.policy import RULES_OF_1, Policy
+from risk.rules.account.basket import R21
 from risk.rules.account.concentration import R10
 from risk.rules.account.credit import R22, R23
 from risk.rules.account.crossing import R17
+from risk.rules.account.crowd import R46
 from risk.rules.account.habit import R20
 from risk.rules.account.horizon import R52
 from risk.rules.account.locate import R19
 from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
+from risk.rules.conduct.closing import R43
+from risk.rules.conduct.mandate import R45
 from risk.rules.conduct.own_trades import R40, R42
+from risk.rules.conduct.publications import R49
 from risk.rules.conduct.shapes import R53
 from risk.rules.conduct.withdrawals import R36, R37, R38
 from risk.rules.control.admission import R00, R01
 from risk.rules.control.authority import R02
+from risk.rules.control.drift import R30
 from risk.rules.control.health import R50
 from risk.rules.control.oversight import R31
 from risk.rules.control.reconciliation import R51
@@ -24,6 +30,7 @@ from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
 from risk.rules.market.liquidity import R15
 from risk.rules.market.moves import R27
+from risk.rules.market.stress import R28
 from risk.rules.messages.pace import R33, R35
 from risk.rules.messages.program import R32, R34
 from risk.rules.messages.rates import R13, R16
@@ -52,12 +59,15 @@ RULES: Final[tuple[Rule, ...]] = (
     R18,
     R19,
     R20,
+    R21,
     R22,
     R23,
     R24,
     R25,
     R26,
     R27,
+    R28,
+    R30,
     R31,
     R32,
     R33,
@@ -68,13 +78,17 @@ RULES: Final[tuple[Rule, ...]] = (
     R38,
     R40,
     R42,
+    R43,
+    R45,
+    R46,
+    R49,
     R50,
     R51,
     R52,
     R53,
 )
 
-CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R53)})
+CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R43, R49, R53)})
 """Rules about patterns of own orders: who submits an order is not told which one refused it."""
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)

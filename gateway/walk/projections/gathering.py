@@ -10,18 +10,20 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.ports import Case
 from gateway.walk.projections.differences import Difference
 from inference.snapshot import Bar
 from risk.state.activity import ActivityFold
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
-from risk.state.inputs.activity import Activity
-from risk.state.inputs.firm import Firm, OwnOrder
+from risk.state.inputs.activity import Activity, Quoting
+from risk.state.inputs.firm import Basket, Firm, OwnOrder
 from risk.state.inputs.health import MachineLook
 from risk.state.inputs.inputs import Inputs
-from risk.state.inputs.market import LastBars
+from risk.state.inputs.market import LastBars, MarketStress, SeenBars
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
+from risk.state.quoting import QuotingFold
 from risk.state.state import SeenIntent, seen
 
 
@@ -67,10 +69,17 @@ BARS: Final = 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictMoment:
-    """When a verdict is asked for, and the last bars behind it; a snapshot has at least one."""
+    """When a verdict is asked for, and what only this decision knows.
+
+    Attributes:
+        bars: the last bars behind it; a snapshot has at least one.
+        quoting: how long the account quoted both sides of the instrument.
+    """
 
     now_us: int
     bars: tuple[Bar, ...]
+    basket: Basket
+    quoting: Quoting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +91,22 @@ class Gathering:
         table_digest: SHA-256 of the table's bytes, hex.
         listed_at_us: LastBars time at which the table was read.
         health: Looks at disk and clock; None if it cannot.
+        seen: The newest bars of each instrument that a decision of this run has read.
     """
 
     listed: Mapping[str, Listed]
     table_digest: str
     listed_at_us: int
     health: Callable[[], MachineLook | None]
+    seen: dict[str, SeenBars] = field(default_factory=dict)
 
     def inputs(
         self, symbol: str, book: Book, firm: FirmBooks, past: Activity, asked: VerdictMoment
     ) -> Inputs:
         """Return what the rules may read of an intent in this instrument, against this book."""
+        closes = tuple(bar.close_ticks for bar in asked.bars)
+        as_of_us = asked.bars[-1].close_time_us
+        self.seen[symbol] = SeenBars(symbol=symbol, as_of_us=as_of_us, closes_ticks=closes)
         held = {position.instrument for position in book.positions}
         reserved = {reservation.instrument for reservation in book.reservations}
         wanted = sorted({symbol} | held | reserved)
@@ -110,11 +124,11 @@ class Gathering:
                 ),
             ),
             reconciliation=firm.reconciliation(book.account),
-            market=LastBars(
-                as_of_us=asked.bars[-1].close_time_us,
-                closes_ticks=tuple(bar.close_ticks for bar in asked.bars),
-            ),
+            market=LastBars(as_of_us=as_of_us, closes_ticks=closes),
             health=self.health(),
+            basket=asked.basket,
+            stress=MarketStress(instruments=tuple(self.seen[name] for name in sorted(self.seen))),
+            quoting=asked.quoting,
         )
 
 
@@ -129,6 +143,7 @@ class BasisFold:
     basis_seq: int = -1
     history: list[SeenIntent] = field(default_factory=list)
     past: ActivityFold = field(default_factory=ActivityFold)
+    quoting: QuotingFold = field(default_factory=QuotingFold)
 
     @property
     def book(self) -> Book:
@@ -140,6 +155,17 @@ class BasisFold:
         for event in self.events(record):
             self.books.take(event)
             self.past.take(event)
+            self.quoting.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
             self.history.append(seen(given.intent, given.market_now_us))
+
+
+def moment_of(case: Case, fold: BasisFold, now_us: int) -> VerdictMoment:
+    """Return what only this decision knows, at a market time."""
+    return VerdictMoment(
+        now_us=now_us,
+        bars=case.snapshot.bars[-BARS:],
+        basket=case.basket,
+        quoting=fold.quoting.quoting(case.instrument.symbol, now_us),
+    )

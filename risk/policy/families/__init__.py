@@ -7,8 +7,8 @@ Not here: what a number does (`risk/rules/`).
     liquidity  what a market can take
     messages   pace
     conduct    patterns of own orders
-    control    whether the books agree
-    authority  strategies that may trade
+    control    whether books, machine and forecasts are in order
+    authority  strategies that may trade, and duties to quote
     horizon    what the sampled paths of the book may lose
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them

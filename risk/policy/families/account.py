@@ -7,7 +7,7 @@ from risk.policy.stated import BasisPoints, Count, Minor, PolicyModel
 
 
 class AccountLimits(PolicyModel):
-    """Numbers about concentration and credit.
+    """Numbers about concentration, credit, baskets and what the books share.
 
     Attributes:
         instrument_share_max: Share of equity in one instrument; above it a person decides.
@@ -17,6 +17,9 @@ class AccountLimits(PolicyModel):
         habit_lots_times: An order's quantity, in medians of the last fifty orders.
         habit_value_times: An order's value, in the largest of them.
         habit_from: Orders below which half of the order limits stand in.
+        basket_max: Value of all orders of one basket together.
+        model_share_max: Share of the firm's gross value that forecasts of one model decided.
+        agreement_max: Share of pairs of strategies that last wanted the same side.
     """
 
     instrument_share_max: Annotated[BasisPoints, Looser.HIGHER]
@@ -26,3 +29,6 @@ class AccountLimits(PolicyModel):
     habit_lots_times: Annotated[Count, Looser.HIGHER]
     habit_value_times: Annotated[Count, Looser.HIGHER]
     habit_from: Annotated[Count, Looser.LOWER]
+    basket_max: Annotated[Minor, Looser.HIGHER]
+    model_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    agreement_max: Annotated[BasisPoints, Looser.HIGHER]

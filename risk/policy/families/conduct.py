@@ -21,6 +21,9 @@ class ConductLimits(PolicyModel):
         wash_window: How long an own execution of the other side counts as a match.
         wash_ticks: Distance of price within which it does.
         wash_quantity: Difference of quantity within which it does.
+        closing_window: Time after the open and before the close in which a share counts.
+        closing_share_max: Own share of what traded in that window, with the new order.
+        publication_window: How long an own publication on an instrument keeps it from trading.
     """
 
     withdrawn_times: Annotated[Count, Looser.HIGHER]
@@ -34,3 +37,6 @@ class ConductLimits(PolicyModel):
     wash_window: Annotated[Micros, Looser.LOWER]
     wash_ticks: Annotated[Ticks, Looser.LOWER]
     wash_quantity: Annotated[BasisPoints, Looser.LOWER]
+    closing_window: Annotated[Micros, Looser.LOWER]
+    closing_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    publication_window: Annotated[Micros, Looser.LOWER]

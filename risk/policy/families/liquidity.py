@@ -17,6 +17,8 @@ class LiquidityLimits(PolicyModel):
         move_max: Move from the last bar's close to the touch.
         move_times: The latest moves, in medians of the twenty before.
         bars_age_max: Age of the last bar.
+        stress_share_max: Share of the instruments whose last move is unusual.
+        stress_fall_max: Mean fall of all instruments over their last bar.
     """
 
     adv_share_max: Annotated[BasisPoints, Looser.HIGHER]
@@ -26,3 +28,5 @@ class LiquidityLimits(PolicyModel):
     move_max: Annotated[BasisPoints, Looser.HIGHER]
     move_times: Annotated[Count, Looser.HIGHER]
     bars_age_max: Annotated[Micros, Looser.HIGHER]
+    stress_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    stress_fall_max: Annotated[BasisPoints, Looser.HIGHER]

@@ -3,10 +3,11 @@
 Not here: how the gateway gathers it.
 
     reference  the signed table of instruments
-    firm       open orders of all accounts
-    activity   what the account sent and what was executed
+    firm       open orders of all accounts, the basket, what strategies have in common
+    activity   what the account sent, quoted, published, and what was executed
     reconciliation  open differences between the account's book and the broker's
-    market     the instrument's last bars
+    market     last bars, and how far the session is
+    model      how forecasts did
     health     disk and clock of the machine
     inputs     every source, each absent or with the time at which it was true
 """

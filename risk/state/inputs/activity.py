@@ -1,4 +1,4 @@
-"""What the account sent and what was executed of it, as rules about habit and pace read it."""
+"""What the account sent, quoted and published, as rules about habit, pace and conduct read it."""
 
 from dataclasses import dataclass
 
@@ -69,3 +69,33 @@ class Activity:
     own_messages_second: int
     own_fills: tuple[OwnFill, ...]
     withdrawn: tuple[Withdrawn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoting:
+    """How long the account quoted both sides of the intent's instrument today.
+
+    Attributes:
+        continuous_us: Continuous trading so far.
+        two_way_us: Of it, the time with own open orders on both sides.
+    """
+
+    continuous_us: int
+    two_way_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAct:
+    """The firm's own publication or statement to the media on an instrument, on record."""
+
+    instrument: str
+    seq: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publications:
+    """The firm's own acts on the intent's instrument that are on record, oldest first."""
+
+    basis_seq: int
+    acts: tuple[OwnAct, ...]

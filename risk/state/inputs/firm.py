@@ -30,3 +30,41 @@ class Firm:
     basis_seq: int
     orders: tuple[OwnOrder, ...]
     fills: tuple[OwnFill, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basket:
+    """The group of orders to which the intent belongs; alone, the others have no value.
+
+    Attributes:
+        group: The group's name; empty for an order by itself.
+        others_minor: Value of the other orders of the group, each at its worst price.
+    """
+
+    group: str
+    others_minor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelGross:
+    """Absolute value of the firm's positions that forecasts of one model decided last."""
+
+    model_digest: str
+    gross_minor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """What the firm's strategies have in common.
+
+    Attributes:
+        basis_seq: Sequence number up to which records were folded.
+        models: Positions by model, sorted; positions without a decision have an empty digest.
+        pairs: Pairs of strategies with a last intent in the same instrument.
+        agreeing: Of them, those whose last intents have the same side.
+    """
+
+    basis_seq: int
+    models: tuple[ModelGross, ...]
+    pairs: int
+    agreeing: int

@@ -7,10 +7,11 @@ Rules:
 
 from dataclasses import dataclass
 
-from risk.state.inputs.activity import Activity
-from risk.state.inputs.firm import Firm
+from risk.state.inputs.activity import Activity, Publications, Quoting
+from risk.state.inputs.firm import Basket, Crowd, Firm
 from risk.state.inputs.health import MachineLook
-from risk.state.inputs.market import LastBars
+from risk.state.inputs.market import LastBars, MarketStress, SessionClock
+from risk.state.inputs.model import ForecastScores
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Reference
 from risk.state.paths.joint import BookPaths
@@ -27,3 +28,10 @@ class Inputs:
     market: LastBars | None = None
     health: MachineLook | None = None
     paths: BookPaths | None = None
+    basket: Basket | None = None
+    stress: MarketStress | None = None
+    scores: ForecastScores | None = None
+    session: SessionClock | None = None
+    quoting: Quoting | None = None
+    crowd: Crowd | None = None
+    publications: Publications | None = None

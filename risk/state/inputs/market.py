@@ -1,4 +1,4 @@
-"""What the instrument's finished bars say of its market."""
+"""What finished bars say of the markets, and how far the session is."""
 
 from dataclasses import dataclass
 
@@ -14,3 +14,36 @@ class LastBars:
 
     as_of_us: int
     closes_ticks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenBars:
+    """The newest bars of one instrument that a decision of the firm has read."""
+
+    symbol: str
+    as_of_us: int
+    closes_ticks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketStress:
+    """The last bars of every instrument that the firm reads, by symbol, the intent's own too."""
+
+    instruments: tuple[SeenBars, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionClock:
+    """Where in its session the intent's instrument is, and what traded in the last ten minutes.
+
+    Attributes:
+        since_open_us: Time since continuous trading began.
+        to_close_us: Time until it ends.
+        own_lots: Lots that the account executed in the last ten minutes.
+        market_lots: Lots that all participants traded in them, own ones included.
+    """
+
+    since_open_us: int
+    to_close_us: int
+    own_lots: int
+    market_lots: int

@@ -21,11 +21,11 @@ from gateway.walk.sampled.joining import PathsOnRecord
 from risk.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from risk.rules.catalogue import CONDUCT
-from tests.doubles.full_policy import full_policy
+from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 
-ALL = full_policy()
+ALL = gathered_policy()
 
 
 class NoBlobs:
@@ -76,7 +76,7 @@ def test_inputs_are_on_record_and_a_replay_agrees(
 
 
 def test_a_share_above_the_policys_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = desk_under(tmp_path, full_policy(families__liquidity__adv_share_max=0), monkeypatch)
+    desk = desk_under(tmp_path, gathered_policy(families__liquidity__adv_share_max=0), monkeypatch)
     response = desk.ask()
     assert response.result == "held"
     assert {one.reason for one in response.rules if one.action == "HOLD"} == {
@@ -155,7 +155,7 @@ def test_without_paths_of_what_is_held_the_strategy_makes_no_order(
 def test_a_submitter_is_told_one_code_for_conduct_and_the_record_has_the_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = desk_under(tmp_path, full_policy(families__conduct__ladder_max=0), monkeypatch)
+    desk = desk_under(tmp_path, gathered_policy(families__conduct__ladder_max=0), monkeypatch)
     answer = desk.ask()
     (line,) = (one for one in answer.rules if one.action == "REJECT")
     assert (answer.result, line.rule, line.reason) == ("rejected", "conduct", "CONDUCT")

@@ -1,0 +1,59 @@
+"""R30: a model whose forecasts are no longer calibrated takes no new risk.
+
+Rules:
+- Evidence: the largest e-value so far that the ranks of what came, in the recorded law of the first
+  bar, are not uniform is at most `drift_evidence_max`. Under a calibrated model it passes that
+  number with a chance of at most one in it, however often one looks. It never falls back.
+- Shift: the population stability index of the ranks is at most `drift_shift_max`, once
+  `drift_from` forecasts are scored.
+- The scores must be of the model behind this order. An order that only reduces risk is exempt.
+
+Not here: how a forecast is scored.
+
+Source: Commission Delegated Regulation (EU) 2017/589 art. 9; own choice of the numbers.
+"""
+
+from typing import Final
+
+from risk.rules.exposure import reduces
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+MILLI: Final = 1_000
+
+
+def _drift(case: RuleCase) -> tuple[Measured, ...]:
+    scores, forecast, limits = case.inputs.scores, case.state.forecast, case.families.control
+    if scores is None or forecast is None or scores.model_digest != forecast.model_digest:
+        raise RuleRefusal(Reason.INPUT_MISSING)
+    counted(scores.basis_seq)
+    waived = Reason.REDUCES_RISK if reduces(case) else None
+    few = Reason.TOO_FEW_SCORES if counted(scores.scored) < limits.drift_from.value else None
+    return (
+        Measured(
+            observed=-(-counted(scores.evidence_milli) // MILLI),
+            limit=limits.drift_evidence_max.value,
+            reason=Reason.FORECASTS_DRIFTED,
+            breach=Action.HALT,
+            waived=waived,
+        ),
+        Measured(
+            observed=counted(scores.shift_bp),
+            limit=limits.drift_shift_max.value,
+            reason=Reason.FORECASTS_DRIFTED,
+            breach=Action.HALT,
+            waived=waived or few,
+        ),
+    )
+
+
+R30: Final = Rule(
+    rule_id=RuleId.R30,
+    version=1,
+    title="Drift: evidence that the model's forecasts are not calibrated",
+    checks=(
+        Check(name="evidence", unit=Unit.COUNT, scope=Scope.FIRM),
+        Check(name="shift", unit=Unit.BASIS_POINTS, scope=Scope.FIRM),
+    ),
+    measure=_drift,
+)
