@@ -13,17 +13,13 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
+from gateway.desk.agents.passing import RefusedIntents
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.agents.replacing import ReplaceParts, Replacing
 from gateway.desk.agents.scope import Scopes
 from gateway.desk.answers import documents_for, intent_response, told
 from gateway.desk.feeding import Feeding
-from gateway.desk.intents import (
-    decision_id_of,
-    request_document,
-    wish_of,
-    without_listed_words,
-)
+from gateway.desk.intents import decision_id_of, request_document, wish_of, without_listed_words
 from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.checkpoint.answering import refuse_hold, seen_by
@@ -120,6 +116,7 @@ class Desk:
     scopes: Scopes = field(init=False)
     order_desk: OrderDesk = field(init=False)
     turns: Turns = field(default_factory=Turns)
+    refused: RefusedIntents = field(default_factory=RefusedIntents)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
@@ -165,6 +162,7 @@ class Desk:
             self.own.telemetry.count("countersign.decisions", result=decision.result)
             if decision.judged is not None:
                 self.own.orders.catch_up((decision.judged.record,))
+                self.refused.keep(decision.judged, self.own.section.policy)
             if decision.result is Result.HELD:
                 self._cases[case.decision_id] = case
             self._send(decision)
@@ -207,8 +205,11 @@ class Desk:
         return self._answer(decision_id)
 
     def _answer(self, decision_id: str) -> IntentResponse:
-        answer, receipts = intent_response(self.own.reader, decision_id), self.own.receipts
-        return answer if receipts is None else receipts.signed(answer)
+        answer = intent_response(self.own.reader, decision_id)
+        if answer.result in {"rejected", "held"}:
+            edit = self.refused.would_pass(decision_id)
+            answer = answer.model_copy(update={"would_pass": edit})
+        return answer if (own := self.own.receipts) is None else own.signed(answer)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
         """Return every record of a decision, after the read is on record.

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from gateway.desk.agents.passing import WouldPass
 from gateway.errors import IntakeError
 from gateway.feeds.live.items import Symbol
 from gateway.feeds.text import refuse_hidden_text
@@ -230,6 +231,10 @@ class IntentResponse(RequestModel):
     words: Annotated[
         WordsEffect | None,
         Field(description="what news did to forecast and order; none: no order was sized"),
+    ] = None
+    would_pass: Annotated[
+        WouldPass | None,
+        Field(description="of a rejected or held intent; none after a restart, or for conduct"),
     ] = None
     permalink: Annotated[str | None, Field(description="the decision's page")] = None
     record_seq: int | None

@@ -24,7 +24,7 @@ from risk.state.book import Book
 from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.paths.joint import BookPaths, paths_digest
-from risk.state.state import Quote
+from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict
 
 
@@ -246,9 +246,10 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A committed verdict; the result is "approved", "held" or "rejected"."""
+    """A committed verdict on an intent in a state; "approved", "held" or "rejected"."""
 
     record: Record
     intent: Intent
     verdict: Verdict
     result: str
+    state: RiskState

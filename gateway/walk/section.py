@@ -165,8 +165,7 @@ class Section:
     ) -> Judged:
         """Evaluate one intent; commit the verdict and its reservation.
 
-        With an `approval` this is the renewal of a held intent. It is approved only inside the
-        agreed band, whether or not a rule still holds it.
+        With an `approval` this renews a held intent; it is approved only inside the agreed band.
 
         Raises:
             audit.errors.AuditError: when the ledger cannot take the verdict; nothing is approved.
@@ -198,7 +197,9 @@ class Section:
                     (record,) = self._ledger.append(draft, guard=guard)
                 except GuardMovedError:
                     continue  # a record that the verdict rests on was committed meanwhile
-                judged = Judged(record=record, intent=intent, verdict=verdict, result=result)
+                judged = Judged(
+                    record=record, intent=intent, verdict=verdict, result=result, state=state
+                )
                 if result == "approved":
                     self._keep_order(judged, state, end.wall_us, approval)
                 return judged
@@ -261,8 +262,7 @@ class Section:
     ) -> tuple[Record, ...]:
         """Commit what `drafts` makes of the books of all accounts, as they are at that moment.
 
-        No verdict is given meanwhile. If a record that `account`'s book rests on comes first, the
-        drafts are made again; what they raise ends it.
+        No verdict is given meanwhile. If the book moved first, the drafts are made again.
         """
         with self._lock:
             for _ in range(MAX_TRIES):

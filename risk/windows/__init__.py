@@ -2,6 +2,7 @@
 
 Not here: rules on one order (`risk/rules`), gathering from the ledger (`gateway/evidence`).
 
+    edit        the largest order that verdicts on one intent would let pass
     review      the sample of a blind review, and how far two judges agree
     allocation  the split of an aggregated order, and what clients got over a window
     conduct/    do events of own orders match an indicator of market abuse?

@@ -7,6 +7,7 @@ Not here: the request and its answer (`gateway.desk`), transport.
     replacing   another quantity or limit for one order
     receipts    signatures over answers
     withheld    what a submitter is not told: which rule about conduct refused
+    passing     what would have passed instead, and what uses up the room
     happenings  what happens to decisions and orders, as events
     allocation  the split of an aggregated order, sealed in its intent
 """

@@ -8,6 +8,7 @@ Not here: one decision (`explanation`), tests of groups (`fairness/`), printing 
     answer     a fact with the record that proves it
     governance answers about limits, changes, drills, deletions, access
     policy_trial  the newest decisions judged again under a draft of a policy
+    would_pass the minimal edit of a recorded intent, from a replay
     trades     answers about refusals, approvals, models, words, orders
     questions  a supervisor's twelve questions, each with its command: docs/supervisor.md
     printing   the flow as text or JSON

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from gateway.desk.agents.order_requests import CancelRequest, OrderLine, ReplaceRequest
+from gateway.desk.agents.passing import WouldPass
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
@@ -147,6 +148,10 @@ class DeskActions:
         """Return what waits for a person, and what ended last."""
         own = self._desk.own
         return hold_list(own.reader, own.orders, own.dispatching.wall_us)
+
+    def would_pass(self, decision_id: str) -> WouldPass | None:
+        """Return what would have passed instead of a refused intent, if it is known here."""
+        return self._desk.refused.would_pass(decision_id, openly=True)
 
     def sheet_digest(self, caller: Caller, decision_id: str) -> str:
         """Return the digest of what an approver is shown; the read is on record."""

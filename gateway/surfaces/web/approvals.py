@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
+from gateway.desk.agents.passing import WouldPass
 from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
@@ -38,6 +39,9 @@ class ApprovalActions(Protocol):
 
     def sheet_digest(self, caller: Caller, decision_id: str) -> str:
         """Return the digest of what an approver is shown; the read is on record."""
+
+    def would_pass(self, decision_id: str) -> WouldPass | None:
+        """Return what would have passed instead of a refused intent, if it is known here."""
 
     def answer_hold(
         self,

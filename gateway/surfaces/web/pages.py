@@ -234,7 +234,7 @@ class Pages:
             steps=steps(view),
             inclusion=self._views.inclusion(view.chain[-1].record),
             approval=f"/decisions/{decision_id}/approval",
-            intent_digest=view.intent_digest,
+            edit=self._actions.would_pass(decision_id),
         )
 
     def positions(

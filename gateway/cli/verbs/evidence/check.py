@@ -1,4 +1,4 @@
-"""verify, dump, decisions, show, replay and export: what anyone may ask of the ledger."""
+"""verify, dump, decisions, show, would-pass, replay, export: what anyone may ask the ledger."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,7 +42,7 @@ class VerdictCommand(TyperCommand):
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(cls=VerdictCommand)(verify)
-    for verb in (dump, decisions, statement, show, replay, export):
+    for verb in (dump, decisions, statement, show, would_pass, replay, export):
         app.command()(verb)
 
 
@@ -154,6 +154,24 @@ def show(
 
     with place_of(state) as place:
         raise typer.Exit(show_decision(place, known(place, decision)))
+
+
+def would_pass(
+    decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
+    state: StateOption = None,
+) -> None:
+    """Print the largest quantity, and the limits, that would have passed instead of an intent.
+
+    The decision is replayed; each verdict of it gives one line of JSON, with the waiting orders
+    that used up the room.
+
+    Example: countersign would-pass DECISION
+    """
+    from gateway.evidence.answers.would_pass import print_would_pass
+    from gateway.evidence.decisions import known
+
+    with place_of(state) as place:
+        raise typer.Exit(print_would_pass(place, known(place, decision)))
 
 
 def replay(

@@ -25,6 +25,7 @@ from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
 from gateway.desk.agents.order_requests import OrderLine
+from gateway.desk.agents.passing import WouldPass
 from gateway.desk.foreign import ForeignLine
 from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
@@ -107,6 +108,9 @@ class NoDesk:
 
     def holds(self) -> HoldList:
         raise NotImplementedError
+
+    def would_pass(self, decision_id: str) -> WouldPass | None:
+        raise AssertionError(f"not asked here: {decision_id}")
 
     def sheet_digest(self, caller: Caller, decision_id: str) -> str:
         raise NotImplementedError(caller, decision_id)

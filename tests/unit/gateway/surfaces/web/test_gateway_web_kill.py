@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.order_requests import OrderLine
+from gateway.desk.agents.passing import WouldPass
 from gateway.desk.foreign import ForeignLine
 from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
@@ -88,6 +89,9 @@ class OneDesk:
 
     def holds(self) -> HoldList:
         return HoldList(waiting=(), ended=())
+
+    def would_pass(self, decision_id: str) -> WouldPass | None:
+        raise AssertionError(f"not asked here: {decision_id}")
 
     def sheet_digest(self, caller: Caller, decision_id: str) -> str:
         raise NotImplementedError(caller, decision_id)

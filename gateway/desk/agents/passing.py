@@ -1,0 +1,130 @@
+"""What would have passed instead of a refused or held intent, and which orders use up its room.
+
+It is computed from the state that the verdict rested on, after the verdict and apart from the
+sending of orders; nothing of it is on record, because a replay finds it again.
+
+Not here: the search (`risk.windows.edit`).
+"""
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.desk.agents.withheld import named
+from gateway.walk.journal.verdict import KEPT
+from gateway.walk.ports import Judged
+from risk.evaluate import evaluate
+from risk.intent import Intent
+from risk.policy.policy import Policy, policy_digest
+from risk.rules.catalogue import CONDUCT
+from risk.state.book import without
+from risk.state.state import RiskState
+from risk.verdict import Action
+from risk.windows.edit import PROBES, MinimalEdit, minimal_edit
+
+
+class WouldPass(BaseModel):
+    """The minimal edit: what would have passed at that moment. No permission: ask again for it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    qty_lots: Annotated[
+        int, Field(description="largest quantity that passed every rule; 0: none did")
+    ]
+    limit_ticks: Annotated[
+        int, Field(description="at this limit: the intent's, or the nearest inside the collar")
+    ]
+    low_ticks: Annotated[int | None, Field(description="lowest limit inside the price collar")]
+    high_ticks: Annotated[int | None, Field(description="highest one")]
+    stopped_by: Annotated[
+        tuple[str, ...], Field(description="what stopped the next larger quantity: rule and reason")
+    ]
+    room_used_by: Annotated[
+        tuple[str, ...],
+        Field(description="decisions whose waiting orders use up the room: without them it passes"),
+    ]
+    searched: Annotated[str, Field(description="how far the search looked")]
+
+
+def would_pass(
+    policy: Policy, state: RiskState, intent: Intent, *, openly: bool
+) -> WouldPass | None:
+    """Return what would have passed; None without usable units or price to search from.
+
+    Unless `openly`, also None where a rule about conduct stands in the way: its limit would show.
+    """
+    step, mid = state.instrument.min_qty, _mid(state, intent)
+    if type(step) is not int or step <= 0 or mid <= 0 or intent.qty_lots <= 0:
+        return None
+    edit = minimal_edit(
+        lambda one: evaluate(policy, state, one), intent, step_lots=step, mid_ticks=mid
+    )
+    refused = evaluate(policy, state, intent).worst
+    if not openly and any(one.rule_id in CONDUCT for one in (*edit.in_the_way, *refused)):
+        return None
+    return WouldPass(
+        qty_lots=edit.qty_lots,
+        limit_ticks=edit.limit_ticks,
+        low_ticks=edit.low_ticks,
+        high_ticks=edit.high_ticks,
+        stopped_by=tuple(
+            dict.fromkeys(f"{named(one)}: {one.reason.value}" for one in edit.in_the_way)
+        ),
+        room_used_by=_room_used_by(policy, state, intent),
+        searched=_searched(edit),
+    )
+
+
+def _mid(state: RiskState, intent: Intent) -> int:
+    quote = state.quote
+    return intent.limit_ticks if quote is None else (quote.bid_ticks + quote.ask_ticks) // 2
+
+
+def _searched(edit: MinimalEdit) -> str:
+    if edit.every:
+        return f"every larger quantity, {edit.judged} verdicts"
+    return f"bisection, and {PROBES} quantities above what it found, {edit.judged} verdicts"
+
+
+def _room_used_by(policy: Policy, state: RiskState, intent: Intent) -> tuple[str, ...]:
+    """Return the account's waiting orders without which the intent passes: the fewest, by size.
+
+    They are left out one after the other, the largest first; empty if it fails even without all.
+    """
+    book = state.book
+    used: list[str] = []
+    waiting = sorted(book.reservations, key=lambda one: (-one.open_lots, one.decision_id))
+    for one in waiting:
+        if one.decision_id == intent.decision_id:
+            continue
+        book = without(book, one.decision_id)
+        used.append(one.decision_id)
+        if evaluate(policy, replace(state, book=book), intent).action <= Action.WARN:
+            return tuple(used)
+    return ()
+
+
+class RefusedIntents:
+    """The last refused and held intents of this process, and what would have passed."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._kept: OrderedDict[str, tuple[Policy, Judged]] = OrderedDict()
+
+    def keep(self, judged: Judged, policy: Policy) -> None:
+        """Keep an intent that was not approved, if the policy is still the one that judged it."""
+        same = judged.verdict.policy_digest == policy_digest(policy)
+        if judged.result == "approved" or not same:
+            return
+        self._kept[judged.intent.decision_id] = (policy, judged)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def would_pass(self, decision_id: str, *, openly: bool = False) -> WouldPass | None:
+        """Return what would have passed; None if the decision is not kept (any more)."""
+        policy, judged = self._kept.get(decision_id, (None, None))
+        if policy is None or judged is None:
+            return None
+        return would_pass(policy, judged.state, judged.intent, openly=openly)
