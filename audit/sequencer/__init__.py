@@ -5,7 +5,8 @@ Not here: reading for people.
     ledger         the gateway's interface: append, blobs, checkpoints, subscriptions
     promise        an answer given once, to a thread or to a coroutine
     lanes          the two bounded queues in front of the sequencer
-    sequencer      the one thread that orders, chains and commits
+    config         how the ledger and its sequencer run
+    sequencer      the one thread at a time that orders, chains and commits
     batch          requests become records on a known position
     interpreter    Python's settings for a process that appends
     loading        the state that a sequencer needs of a log, read with few rows

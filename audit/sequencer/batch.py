@@ -5,7 +5,7 @@ request (guard, idempotency) does not affect the others of its batch.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError, VaultError
@@ -51,6 +51,17 @@ class Batch:
             for request, _ in answered:
                 yield request
         yield from self.mapped
+
+    def answer(self, edge: Frontier) -> None:
+        """Hold every answer ready; `edge` is the tree's right edge with the records."""
+        for request, error in self.refused:
+            request.done.refuse(error)
+        for append, records in self.appended:
+            append.done.keep(records)
+        for resolve, record in self.resolved:
+            resolve.done.keep(record)
+        for mapped in self.mapped:
+            mapped.done.keep((edge.size, edge.root()))
 
 
 class Builder:
@@ -259,3 +270,35 @@ def same(record: Record, item: Prepared) -> bool:
     if not item.disclosures:
         return True
     return bool(list(item.draft.commitments) == json.loads(record.header)["commitments"])
+
+
+def fill(builder: Builder, requests: Sequence[Request]) -> None:
+    """Add requests, and write the map that they ask for now, while another batch commits."""
+    for request in requests:
+        builder.add(request)
+    if builder.batch.mapped:
+        builder.finish()
+
+
+def keys_of(requests: Sequence[Request], known: Container[str]) -> list[tuple[str, str]]:
+    """Return the (stream, idempotency key) pairs of requests that are in `known` streams.
+
+    A `Resolve` asks even for unknown streams: a sequencer that has been replaced does not know
+    the newest ones, and finds out this way.
+    """
+    return [
+        key
+        for request in requests
+        for key in _keys(request)
+        if key[0] in known or isinstance(request, Resolve)
+    ]
+
+
+def _keys(request: Request) -> Sequence[tuple[str, str]]:
+    match request:
+        case Append():
+            return [(item.draft.stream, item.draft.idem_key) for item in request.prepared]
+        case Resolve():
+            return [(request.stream, request.idem_key)]
+        case _:
+            return ()

@@ -38,6 +38,23 @@ class Guard:
     basis_seq: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What a caller does beside its append, on its own thread. Mistakes are its own.
+
+    Attributes:
+        meanwhile: called once while the commit is under way, whatever becomes of it.
+        landed: called once the records are durable, before any subscriber hears of them, if the
+            caller's own thread commits them; if another does, it is not called.
+    """
+
+    meanwhile: Callable[[], None] = lambda: None
+    landed: Callable[[tuple[Record, ...]], None] = lambda _: None
+
+
+NO_HOOKS = Hooks()
+
+
 class Append(Struct, frozen=True, kw_only=True):
     """Write drafts in one commit; `check` raises to refuse it, on the sequencer's thread."""
 
@@ -90,6 +107,7 @@ class Lanes:
         self._work = threading.Condition(self._lock)
         self._space = threading.Condition(self._lock)
         self._idle = False
+        self._nudged = False
         self._closed = False
 
     def put(self, request: Request, lane: Lane, deadline: float) -> None:
@@ -126,11 +144,15 @@ class Lanes:
     def drain(self, rows_max: int, *, wait: bool = True) -> list[Request]:
         """Take requests of up to `rows_max` rows, urgent first.
 
-        With `wait`, return at least one; return none only when the lanes are closed and empty.
+        With `wait`, return at least one; return none only when the lanes are closed and empty, or
+        after a `nudge`.
         """
         urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
         with self._work:
             while (left := self._company_s()) != 0:
+                if self._nudged:
+                    self._nudged = self._idle = False
+                    return []
                 if not wait:
                     return []
                 self._idle = True
@@ -146,6 +168,17 @@ class Lanes:
             if taken:
                 self._space.notify_all()
             return taken
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is queued and new requests are taken."""
+        return not (self._closed or any(self._queues.values()))
+
+    def nudge(self) -> None:
+        """Let `drain` return without a request: a caller has left work behind."""
+        with self._work:
+            self._nudged = True
+            self._work.notify()
 
     def _company_s(self) -> float | None:
         """Return how long the queued requests wait for more; None if nothing is queued."""

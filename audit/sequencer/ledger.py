@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from typing import Self, TypeVar
@@ -29,53 +28,36 @@ from audit.errors import (
 from audit.privacy.vault import Sealer
 from audit.records.record import Draft, Prepared, Record, prepare
 from audit.sequencer.checkpointing import Checkpoints
-from audit.sequencer.clock_watch import ClockReading, ClockWatch
+from audit.sequencer.clock_watch import ClockWatch
+from audit.sequencer.config import LedgerConfig
 from audit.sequencer.interpreter import tune
-from audit.sequencer.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
+from audit.sequencer.lanes import (
+    NO_HOOKS,
+    Append,
+    Guard,
+    Hooks,
+    Lane,
+    Lanes,
+    MapHeads,
+    Request,
+    Resolve,
+)
 from audit.sequencer.promise import Promise
 from audit.sequencer.recovery import position_of
-from audit.sequencer.sequencer import Sequencer, SequencerConfig
+from audit.sequencer.sequencer import Sequencer
 from audit.signers.file import Signer
 from audit.store.blobs import Blobs
 from audit.store.connection import Pool, Store
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
 from audit.tlog.checkpoint import Checkpoint
-from audit.tlog.rotation import TrustedKey
 
-__all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
+__all__ = ["NO_HOOKS", "Draft", "Guard", "Hooks", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
 _LAST_TRIES = 2  # a server that has just come back may drop a connection
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerConfig:
-    """How the ledger runs.
-
-    Attributes:
-        dsn: of a user who may `SET ROLE countersign_writer`, on a migrated database.
-        checkpoint_every_s: time between checkpoints; 0 makes them only on demand.
-        decision_lane_max: requests in the decision lane before it refuses.
-        urgent_lane_max: requests in the urgent lane before callers wait.
-        lock_wait_s: how long to wait for a dying predecessor's session.
-        predecessors: earlier keys of the log; one alone may have signed the last checkpoint.
-        clock_source: `read_clock`; None leaves the clock's quality unknown.
-        mac: makes the MAC of a leaf, stored beside its row; None: rows have none.
-    """
-
-    dsn: str
-    checkpoint_every_s: float = 1.0
-    decision_lane_max: int = 1024
-    urgent_lane_max: int = 4096
-    lock_wait_s: float = 15.0
-    blob_timeout_s: float = 10.0
-    sequencer: SequencerConfig = field(default_factory=SequencerConfig)
-    predecessors: tuple[TrustedKey, ...] = ()
-    clock_source: Callable[[], ClockReading] | None = None
-    mac: Callable[[bytes], bytes] | None = None
 
 
 class Ledger:
@@ -204,6 +186,7 @@ class Ledger:
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         """Write drafts in one commit, in the order given; durable on return.
 
@@ -227,7 +210,7 @@ class Ledger:
         self._blobs.check(self._blobs.unknown(prepared), timeout_s)
         request = Append(prepared=prepared, guard=guard, check=self._check_of(prepared))
         try:
-            return self._ask(request, request.done, lane, deadline)
+            return self._ask(request, request.done, lane, deadline, hooks)
         except SubjectRetiredError:
             if any(draft.personal for draft in drafts):
                 raise
@@ -321,10 +304,24 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, request: Request, done: Promise[_T], lane: Lane, deadline: float) -> _T:
+    def _ask(
+        self,
+        request: Request,
+        done: Promise[_T],
+        lane: Lane,
+        deadline: float,
+        hooks: Hooks = NO_HOOKS,
+    ) -> _T:
         if self.stopped is not None:
             raise self.stopped
-        self._lanes.put(request, lane, deadline)
+        leads = (
+            isinstance(request, Append)
+            and lane is Lane.URGENT
+            and self._sequencer.lead(request, hooks, deadline)
+        )
+        if not leads:
+            self._lanes.put(request, lane, deadline)
+            hooks.meanwhile()
         return done.result(deadline - time.monotonic())
 
     def _put(self, request: MapHeads, deadline: float) -> None:

@@ -1,7 +1,8 @@
-"""The one thread that orders, chains and commits.
+"""The one thread at a time that orders, chains and commits.
 
-It drains the lanes (no timer: while one batch commits, the next one gathers and is built on top of
-it), writes each batch with a compare-and-swap on the stored head, and then answers the callers.
+Its own thread drains the lanes (no timer: while one batch commits, the next one gathers and is
+built on top of it), writes each batch with a compare-and-swap on the stored head, and then answers
+the callers. While it has nothing to do, a caller may commit its own append (`lead`).
 Idempotency keys are not looked up beforehand: the database refuses a second one. Only then, or if
 an answer depends on it, are the keys looked up and the batch built again. If a batch is lost, the
 batch built on it is thrown away.
@@ -19,8 +20,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from audit.errors import (
     LedgerError,
@@ -30,11 +32,12 @@ from audit.errors import (
     LedgerWriteError,
 )
 from audit.records.record import Record
-from audit.sequencer.batch import Builder, LogPosition
+from audit.sequencer.batch import Builder, LogPosition, fill, keys_of
 from audit.sequencer.clock_watch import ClockWatch
-from audit.sequencer.lanes import Append, Lanes, Request, Resolve
+from audit.sequencer.config import SequencerConfig
+from audit.sequencer.lanes import Append, Hooks, Lanes, Request
 from audit.sequencer.promise import wake
-from audit.store.connection import LogHead, Store
+from audit.store.connection import Store
 from audit.store.pipe import CommitOutcome
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
@@ -45,25 +48,8 @@ AFTER_COMMIT = "ledger.after_commit"
 _ATTEMPTS = 2
 _RETRY_S = 0.2
 _SLICE_S = 0.001
+_LEAD_S = 0.05  # how long a caller waits for its own commit before it leaves it to the thread
 _PATIENT_S = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SequencerConfig:
-    """How patient the sequencer is.
-
-    Attributes:
-        batch_rows_max: rows of one commit.
-        commit_deadline_s: a commit that takes longer is in doubt.
-        in_doubt_s: how long to ask the database about a commit in doubt before stopping.
-        patient: keep asking until the ledger is closed, so that a database that hangs for a minute
-            does not stop the log.
-    """
-
-    batch_rows_max: int = 1024
-    commit_deadline_s: float = 10.0
-    in_doubt_s: float = 30.0
-    patient: bool = False
 
 
 class Sequencer:
@@ -85,9 +71,9 @@ class Sequencer:
     ) -> None:
         """Take over a store whose head is `position`.
 
-        `reopen` makes a new store, waiting so many seconds for the lock. `on_step` is called at the
-        named steps, for crash tests; `on_commit` with each batch's records, in order, after its
-        callers are answered; `on_stop` once, when the sequencer stops writing.
+        `reopen` makes a new store, waiting so many seconds for the lock. `on_step` is called at
+        named steps, for crash tests; `on_commit` with each batch's records in order, after its
+        callers; `on_stop` once, when nothing is written any more.
         """
         self._store = store
         self._reopen = reopen
@@ -103,6 +89,9 @@ class Sequencer:
         self._flying: list[Request] = []
         self._held: list[Request] = []
         self._untold: deque[Builder] = deque()
+        self._turn = threading.Lock()  # held by whoever builds, writes or answers
+        self._early: DatabaseError | CommitOutcome | None = None
+        self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="ledger-sequencer", daemon=True)
         self.stopped: LedgerError | None = None
 
@@ -120,26 +109,106 @@ class Sequencer:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _run(self) -> None:
-        try:
-            self._work()
-        except Exception as error:
-            LOG.exception("sequencer_stopped")
-            self._stop(error)
-        finally:
-            self._store.close()
+    def lead(self, request: Append, hooks: Hooks, deadline: float) -> bool:
+        """Carry out a request on its caller's thread; return False if that is not to be.
 
-    def _work(self) -> None:
+        Only while the thread has nothing to do. Its turn is taken, so there is one writer, and
+        given back around each hook. What does not go well is left to the thread.
+        """
+        builder = None
+        if self._turn.acquire(blocking=False):
+            with self._given_back():
+                builder = self._launch_here(request)
+        if builder is None:
+            return False
+        with ExitStack() as otherwise:
+            otherwise.callback(self._lanes.nudge)
+            hooks.meanwhile()
+            otherwise.pop_all()
+        landed = False
+        if self._turn.acquire(timeout=_left_s(deadline)):  # else the thread has it
+            with self._given_back():
+                landed = self._await_here(builder, deadline)
+        try:
+            if landed:
+                hooks.landed(builder.batch.appended[0][1])
+        finally:
+            if landed and self._turn.acquire(timeout=_left_s(deadline)):
+                with self._given_back():
+                    self._tell()
+        return True
+
+    @contextmanager
+    def _given_back(self) -> Iterator[None]:
+        """Give the turn back, and wake the thread for what is left to it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the thread raises it
+            self._fault = error
+        finally:
+            left = self._early is not None or self._fault is not None
+            self._turn.release()
+            if left:
+                self._lanes.nudge()
+
+    def _launch_here(self, request: Append) -> Builder | None:
+        idle = not (self._flight or self._untold or self._fault or self.stopped)
+        builder = self._build([request], None) if idle and self._lanes.quiet else None
+        if (
+            builder is None
+            or builder.unsure
+            or not builder.finish().rows
+            or not request.done.take()
+        ):
+            return None
+        self._flight, self._flying = builder, [request]
+        try:
+            self._write(builder)
+        except DatabaseError as error:
+            self._early = error
+        return builder
+
+    def _await_here(self, builder: Builder, deadline: float) -> bool:
+        """Return whether the batch landed; if not, the thread goes on with it."""
+        if self._flight is not builder or self._early is not None:
+            return False
+        self._early = self._ask(min(_LEAD_S, _left_s(deadline)))
+        if self._early is not CommitOutcome.COMMITTED:
+            self._lanes.nudge()
+            return False
+        self._early = None
+        self._flight = None
+        self._landed(builder)
+        return True
+
+    def _run(self) -> None:
+        """Work until the lanes are closed and empty, or something is wrong."""
+        goes_on, rows_max = True, self._config.batch_rows_max
+        while goes_on:
+            requests = self._lanes.drain(rows_max, wait=self._flight is None)
+            with self._turn:
+                try:
+                    goes_on = self._step(requests)
+                except Exception as error:
+                    LOG.exception("sequencer_stopped")
+                    self._stop(error)
+                    goes_on = False
+                if not goes_on:
+                    self._store.close()
+
+    def _step(self, requests: list[Request]) -> bool:
         """Build a batch on top of the one that is being committed, and send it after that."""
-        while True:
-            rows_max = self._config.batch_rows_max
-            self._held = self._lanes.drain(rows_max, wait=self._flight is None)
-            if self._flight is not None:
-                self._go_on(self._flight)
-            elif self._held:
-                self._launch(self._build(self._held, None))
-            else:
-                return
+        self._held = requests
+        self._tell()  # a caller that ran out of time has not told of its batch
+        if self._fault is not None:
+            raise self._fault
+        if self._flight is not None:
+            self._go_on(self._flight)
+        elif self._held:
+            self._launch(self._build(self._held, None))
+        else:
+            return not self._lanes.closed
+        return True
 
     def _go_on(self, flight: Builder) -> None:
         builder = self._build(self._held, None, flight) if self._held else None
@@ -153,7 +222,7 @@ class Sequencer:
             if builder is None:
                 builder = self._build(self._held, None, flight)
             else:
-                _fill(builder, more)
+                fill(builder, more)
         self._flight = None
         if answer is not CommitOutcome.COMMITTED:
             self._recover(flight, answer)
@@ -239,22 +308,12 @@ class Sequencer:
             evidence = self._watch.draft(builder.frontier.size)
             if evidence is not None:
                 builder.attest(evidence)
-        _fill(builder, requests)
+        fill(builder, requests)
         return builder
 
     def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
-        """Return the records that hold the requests' keys, in known streams.
-
-        A `Resolve` asks even for unknown streams: a sequencer that has been replaced does not know
-        the newest ones, and finds out this way.
-        """
-        heads = self._position.heads
-        asked = [
-            key
-            for request in requests
-            for key in _keys(request)
-            if key[0] in heads or isinstance(request, Resolve)
-        ]
+        """Return the records that hold the requests' keys (`keys_of`)."""
+        asked = keys_of(requests, self._position.heads)
         if not asked:
             return {}
         with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
@@ -262,12 +321,17 @@ class Sequencer:
 
     def _write(self, builder: Builder) -> None:
         self._on_step(BEFORE_COMMIT)  # a crash here leaves nothing of the batch
-        rows, head = builder.batch.rows, self._head_after(builder)
-        self._store.send(rows, head, self._config.commit_deadline_s)
+        edge = builder.frontier
+        old = self._store.head
+        head = replace(old, size=edge.size, root=edge.root(), frontier=edge.to_bytes())
+        self._store.send(builder.batch.rows, head, self._config.commit_deadline_s)
         # a crash here leaves the whole batch or nothing; the next opening finds which
 
     def _ask(self, timeout_s: float) -> CommitOutcome | DatabaseError | None:
         """Return the answer to the batch in flight, None while there is none."""
+        early, self._early = self._early, None
+        if early is not None:
+            return early
         try:
             return self._store.answer(timeout_s)
         except DatabaseError as error:
@@ -289,27 +353,10 @@ class Sequencer:
     def _release(self, builder: Builder) -> None:
         """Answer the callers, then tell the subscribers; only `_tell` calls this."""
         batch = builder.batch
-        for request, error in batch.refused:
-            request.done.refuse(error)
-        for append, records in batch.appended:
-            append.done.keep(records)
-        for resolve, record in batch.resolved:
-            resolve.done.keep(record)
-        for mapped in batch.mapped:
-            mapped.done.keep((builder.frontier.size, builder.frontier.root()))
+        batch.answer(builder.frontier)
         wake([request.done for request in batch.requests()])
         if batch.rows:  # a crash here leaves subscribers uninformed; they fold the log at the start
             self._on_commit(tuple([row.record for row in batch.rows]))
-
-    def _head_after(self, builder: Builder) -> LogHead:
-        frontier = builder.frontier
-        return LogHead(
-            origin=self._store.head.origin,
-            size=frontier.size,
-            root=frontier.root(),
-            frontier=frontier.to_bytes(),
-            fence=self._store.head.fence,
-        )
 
     def _committed(self, builder: Builder | None) -> bool:
         """Return whether a batch in doubt was committed; None was never sent.
@@ -349,19 +396,5 @@ class Sequencer:
         self._on_stop()
 
 
-def _fill(builder: Builder, requests: Sequence[Request]) -> None:
-    """Add requests, and write the map that they ask for now, while another batch commits."""
-    for request in requests:
-        builder.add(request)
-    if builder.batch.mapped:
-        builder.finish()
-
-
-def _keys(request: Request) -> Sequence[tuple[str, str]]:
-    match request:
-        case Append():
-            return [(item.draft.stream, item.draft.idem_key) for item in request.prepared]
-        case Resolve():
-            return [(request.stream, request.idem_key)]
-        case _:
-            return ()
+def _left_s(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())

@@ -50,8 +50,8 @@ class Accounting:
         here = order is not None and not order.asked and order.wire_name == name
         return self._can.replace and here
 
-    def leaving(self, fields: Fields, offset: int) -> None:
-        """Make an order (D) or a replace (G) durable, before it can leave.
+    def leaving(self, fields: Fields, offset: int, words: str = "") -> None:
+        """Note an order (D) or a replace (G) before it can leave; `words` as in `Journal.opened`.
 
         Raises:
             OSError: the disk refused; it must not leave.
@@ -63,7 +63,7 @@ class Accounting:
             # a crash here leaves a replace that never left; a kill cancels both ClOrdIDs
         else:
             order = LiveOrder(cl_ord_id=sent[CL_ORD_ID], fields=fields, inbox_offset=offset)
-            self._journal.opened(order)
+            self._journal.opened(order, words)
 
     def left(self, fields: Fields, msg_seq_num: int) -> None:
         """Note the MsgSeqNum of what left."""

@@ -3,15 +3,15 @@
 The child sweeps from this file when gateway or database is down; the gateway reads it at a start.
 
 Rules:
-- An order is in the journal, fsynced, before it can leave.
+- An order is in the journal before it can leave, and fsynced at once after it. The end of the
+  process loses nothing; after a power cut in between the gateway names it again (`told`).
 - Each line carries the SHA-256 of the line before it. A last line cut off by a crash is dropped;
   any other break in the chain is an error.
-- A closing need not be durable: if a crash loses it, one cancel too many is sent.
-- An order that lives again is durable before anything acts on it: a kill must see it.
+- A closing need not be durable (one cancel too many), a revival must be: a kill must see it.
 - A replace is in the journal before it can leave. Until the broker answered, the order is cancelled
   under both ClOrdIDs; its name here stays the first one.
 
-Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``, ``replace``,
+JSON lines: ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``, ``replace``,
 ``replaced``, ``kept``), monotonic time and boot id, and the fields of that op.
 """
 
@@ -127,17 +127,37 @@ class Journal:
         with self._lock:
             return tuple(self._live.values())
 
-    def opened(self, order: LiveOrder) -> None:
-        """Note an order that is about to leave; durable on return.
+    def opened(self, order: LiveOrder, words: str = "") -> None:
+        """Note an order that is about to leave; `words` are its fields as compact JSON, if made.
 
         Raises:
             OSError: the disk refused; the order must not leave.
         """
         with self._lock:
-            self._append("order", order.cl_ord_id, order.inbox_offset, {"fields": order.fields})
-            os.fdatasync(self._descriptor)
+            fields = words or json.dumps(order.fields, separators=(",", ":"))
+            self._write(
+                f'{{"at_us":{monotonic_us()},"boot":"{self._boot}","fields":{fields},'
+                f'"id":{json.dumps(order.cl_ord_id)},"inbox":{order.inbox_offset},'
+                f'"op":"order","prev":"{self._prev}"}}',
+                order.inbox_offset,
+            )
             self._live[order.cl_ord_id] = order
             self._ids.add(order.cl_ord_id)
+
+    def sync(self) -> None:
+        """Make everything durable that was noted; raises OSError if the disk refuses."""
+        os.fdatasync(self._descriptor)
+
+    def told(self, orders: Iterable[LiveOrder]) -> None:
+        """Note orders that the ledger announced and that this journal never had; durable on return.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        for order in orders:
+            if not self.knows(order.cl_ord_id):
+                self.opened(order)
+        self.sync()
 
     def closed(self, cl_ord_id: str, inbox_offset: int, why: str) -> None:
         """Note that an order ended, after the report that ends at this inbox offset."""
@@ -217,7 +237,10 @@ class Journal:
             "boot": self._boot,
             **rest,
         }
-        text = json.dumps(line, separators=(",", ":"), sort_keys=True).encode("ascii")
+        self._write(json.dumps(line, separators=(",", ":"), sort_keys=True), offset)
+
+    def _write(self, line: str, offset: int) -> None:
+        text = line.encode("ascii")
         written = os.write(self._descriptor, text + b"\n")
         if written != len(text) + 1:
             raise OSError("the journal of live orders was written short")

@@ -8,7 +8,7 @@ Not here: what a report means.
     link          the pipe between gateway and child
     initiator     the quickfix initiator with its guarded callbacks
     listener      where the callbacks' events go, what was sent, what passed lately
-    throttle      how many orders may leave in a second
+    handing       hands orders out, once each and no faster than allowed
     dictionaries  where dictionaries and shipped profiles are
     logon_probe   proves after a logon that no sequence gap is left
     redial        how often a session that is down tries to log on

@@ -3,9 +3,8 @@
 Not here: what may leave (`fix.session.guard`), what a message means, and the pipe.
 
 Rules:
-- An exception that leaves a callback ends the process or leaves it without callbacks (measured
-  with quickfix 1.16.0). So every exception is caught and reported as a fault, egress for new orders
-  closes, and in ``toApp`` the message does not leave.
+- An exception that leaves a callback ends or deafens the process (measured, quickfix 1.16.0). So
+  each is caught and reported as a fault, egress closes, and in ``toApp`` the message stays.
 - An inbound message is durable in the inbox before the engine counts it. If the disk refuses, the
   process ends at once, because otherwise the engine counts the message as received.
 - A Message kept after its callback causes a segfault: take its text inside, parse it later.
@@ -266,8 +265,7 @@ class InitiatorSession:
     """One FIX session as initiator, with store and log in `folder`; `start` connects."""
 
     def __init__(self, profile: Profile, folder: Path, callbacks: Callbacks) -> None:
-        store, log = folder / "store", folder / "log"
-        words = words_of(profile)
+        store, log, words = folder / "store", folder / "log", words_of(profile)
         text = initiator_settings(
             profile, store=str(store), log=str(log), dictionary=words[-1], transport=words[0]
         )
@@ -284,9 +282,11 @@ class InitiatorSession:
         )
         self._id = quickfix.SessionID(*ids_of(profile))
         callbacks.session_id = self._id
+        self.sequence = callbacks.sequence
         self._egress = threading.Lock()
         self._started, self._looked_us = False, 0
         self._redial = Redial(profile)
+        self._ready: tuple[Fields, quickfix.Message | None] = ((), None)
         self._hanging: frozenset[int] = frozenset()
 
     @property
@@ -308,11 +308,6 @@ class InitiatorSession:
         """Return the next sequence numbers, ours and the broker's."""
         session = quickfix.Session.lookupSession(self._id)
         return int(session.getExpectedSenderNum()), int(session.getExpectedTargetNum())
-
-    @property
-    def sequence(self) -> Sequence:
-        """The sequence numbers in use, and their epoch."""
-        return self._callbacks.sequence
 
     def opened(self) -> Reset | None:
         """Return the reset that the engine made as it opened its store; call it before `start`.
@@ -357,11 +352,9 @@ class InitiatorSession:
             self._hanging = hanging()
 
     def stop(self) -> None:
-        """Log out and return when the session has ended; the process must exit next.
+        """Log out; return when the session has ended, and exit next.
 
-        The engine's own stop sleeps whole seconds, and its logout waits for the next tick. A
-        TestRequest avoids that: the engine sends the logout as soon as it reads the Heartbeat,
-        which also shows that nothing is left unread.
+        The engine's own stop sleeps for seconds. The answer to a TestRequest wakes it.
         """
         session = quickfix.Session.lookupSession(self._id)
         was_on = self.is_logged_on
@@ -376,14 +369,21 @@ class InitiatorSession:
         fields: Fields = ((MSG_TYPE, "1"), (_TEST_REQ_ID, test_req_id))
         quickfix.Session.sendToTarget(self._message(fields), self._id)
 
+    def prepare(self, fields: Fields) -> None:
+        """Build the message of the order that may be sent next, to be used once."""
+        self._ready = fields, self._message(fields)
+
     def send(self, fields: Fields) -> Sent | Refusal:
         """Send one message now or never; a refusal uses no sequence number."""
+        (prepared, message), self._ready = self._ready, ((), None)
+        if message is None or prepared != fields:
+            message = self._message(fields)
         leaving = self._callbacks.leaving
         with self._egress:
             if not self.is_logged_on:
                 return Refusal.NOT_LOGGED_ON
             leaving.sent, leaving.refusal = None, Refusal.NOT_LOGGED_ON
-            quickfix.Session.sendToTarget(self._message(fields), self._id)
+            quickfix.Session.sendToTarget(message, self._id)
         sent: Sent | None = leaving.sent
         refusal: Refusal = leaving.refusal
         return sent if sent is not None else refusal

@@ -10,7 +10,10 @@ Commands (gateway to child):
 | configure  | profile (JSON text), folder, kill_word,       | none: hello follows      |
 |            | last_reset                                    |                          |
 | logon      | min_next_sender, adopt, epoch, accept,        | ok, refused              |
-|            | foreign (strangers' orders that work)         |                          |
+|            | foreign (strangers' orders that work),        |                          |
+|            | announced (our orders' fields, on record)     |                          |
+| prepare    | cl_ord_id, fields                             | none                     |
+| go         | as hand, without fields: what was prepared    | sent, refused            |
 | hand       | cl_ord_id, fields, kill_epoch, send_before_us,| sent, refused            |
 |            | send_until_us (CLOCK_MONOTONIC of this boot)  |                          |
 | pass       | fields (F, q, H or AF)                        | sent, refused            |
@@ -43,6 +46,7 @@ from fix.errors import ChildError
 Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
 Frame = dict[str, Json]
 LINE_BYTES_MAX = 1 << 20
+PREPARED_MAX = 256
 
 
 class SessionState(StrEnum):
@@ -131,6 +135,14 @@ def names_of(frame: Frame, name: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise ChildError(problem=f"frame field {name} is not a list of texts")
     return tuple(str(one) for one in found)
+
+
+def orders_of(frame: Frame, name: str) -> tuple[tuple[tuple[int, str], ...], ...]:
+    """Return a field that is a list of orders' FIX fields; empty if it is missing."""
+    found = frame.get(name, [])
+    if not isinstance(found, list):
+        raise ChildError(problem=f"frame field {name} is not a list")
+    return tuple(fields_of({"fields": one}) for one in found)
 
 
 def fields_of(frame: Frame) -> tuple[tuple[int, str], ...]:

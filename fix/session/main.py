@@ -8,6 +8,7 @@ or until another child waits for its lock. Two children never share a store.
 
 import ctypes
 import fcntl
+import gc
 import os
 import queue
 import signal
@@ -303,6 +304,7 @@ def main(arguments: list[str]) -> int:
         rest_s = profile.pace.sweep_timeout_s + EXIT_MARGIN_S
         threading.Thread(target=leave_in_time, args=(worker, folder, rest_s), daemon=True).start()
 
+    gc.freeze()  # what is loaded by now stays; a collection must not fall between go and wire
     install_signals(lambda: orphan("told to terminate"))
     threading.Thread(
         target=_read_commands, args=(link, worker, orphan), name="commands", daemon=True

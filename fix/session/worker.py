@@ -1,12 +1,14 @@
 """The FIX child's worker: handles commands from the gateway and reports from the broker.
 
-One thread runs everything except ``confirm_kill`` and ``confirm_drill``, which the pipe's reader
-calls directly.
+One thread at a time has the turn and runs everything except ``confirm_kill`` and
+``confirm_drill``: the worker's own, or, for an order while nothing is queued, the pipe's reader:
+waking a thread takes longer than sending.
 
 Not here: the pipe, signals, and quickfix.
 """
 
 import queue
+import threading
 from collections.abc import Callable
 
 from fix.dialects.profile import ForeignTreatment, SessionMode
@@ -14,21 +16,19 @@ from fix.durable.accounting import Accounting
 from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
 from fix.errors import MessageError
-from fix.session.guard import Refusal, Ticket
-from fix.session.link import Frame, SessionState, fields_of, names_of, number, text
-from fix.session.listener import Sent
+from fix.orders.live import LiveOrder
+from fix.session.guard import Refusal
+from fix.session.handing import Handing, outcome
+from fix.session.link import Frame, SessionState, fields_of, names_of, number, orders_of, text
 from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Parts, Sweeping
-from fix.session.throttle import Throttle
 from fix.wire.identity import has_our_form
 from fix.wire.messages import (
     CANCEL_REPLACE,
     CL_ORD_ID,
     MSG_TYPE,
     NEW_ORDER,
-    ORIG_CL_ORD_ID,
     STATUS_REQUEST,
-    Fields,
 )
 from fix.wire.reports import Inbound
 
@@ -36,8 +36,7 @@ KILL_WAIT_S = 0.08
 _IDLE_S, _SWEEPING_S = 0.25, 0.005
 ORD_TYPE = 40
 """A field of every order that we send, and of none that only a report told of."""
-
-
+_AT_ONCE = frozenset({"prepare", "go"})
 Task = Callable[[], None]
 
 
@@ -50,16 +49,24 @@ class SessionWorker:
         self._logon_no = 0
         self._sweeping = Sweeping(parts)
         self._probe = LogonProbe()
-        self._throttle = Throttle(parts.profile.pace.orders_per_s)
         self._accounts = Accounting(parts.journal, parts.profile.capabilities)
+        self._handing = Handing(parts, self._accounts, self._answer)
+        self._turn = threading.Lock()
         self._leave_after_sweep, self._running = False, True
         self._refused = ""
 
     # -- called from other threads ------------------------------------------------------------
 
     def command(self, frame: Frame) -> None:
-        """Queue a command."""
-        self._tasks.put(lambda: self._command(frame))
+        """Carry out an order's command now, or queue a command."""
+        here = frame.get("op") in _AT_ONCE and self._tasks.empty()
+        if not (here and self._turn.acquire(blocking=False)):
+            self._tasks.put(lambda: self._command(frame))
+            return
+        try:
+            self._guarded(lambda: self._command(frame))
+        finally:
+            self._turn.release()
 
     def received(self, entry: Entry) -> None:
         """Queue an inbound message that is in the inbox."""
@@ -122,15 +129,22 @@ class SessionWorker:
                 task = self._tasks.get(timeout=_SWEEPING_S if self._sweeping.is_busy else _IDLE_S)
             except queue.Empty:
                 task = None
-            try:
-                if task is not None:
-                    task()
-                self._step_probe()
-                self._step_sweep()
-            except Exception as error:  # noqa: BLE001  # the loop must go on sending cancels
-                self._parts.gate.close("fault at the desk")
-                self._parts.post({"ev": "fault", "where": "desk", "detail": repr(error)[:500]})
+            with self._turn:
+                self._guarded(lambda: self._take_turn(task))  # noqa: B023 - called at once
         self._parts.session.stop()
+
+    def _guarded(self, body: Task) -> None:
+        try:
+            body()
+        except Exception as error:  # noqa: BLE001  # the loop must go on sending cancels
+            self._parts.gate.close("fault at the desk")
+            self._parts.post({"ev": "fault", "where": "desk", "detail": repr(error)[:500]})
+
+    def _take_turn(self, task: Task | None) -> None:
+        if task is not None:
+            task()
+        self._step_probe()
+        self._step_sweep()
 
     def catch_up(self, entries: list[Entry]) -> None:
         """Account for reports in the inbox that the journal lacks."""
@@ -150,7 +164,9 @@ class SessionWorker:
 
     def _command(self, frame: Frame) -> None:
         match frame.get("op"):
-            case "hand":
+            case "prepare":
+                self._handing.prepare(frame)
+            case "hand" | "go":
                 self._hand(frame)
             case "pass":
                 self._pass(frame)
@@ -192,59 +208,21 @@ class SessionWorker:
                 self._answer(frame, {"result": "refused", "reason": reason})
                 return
             session.raise_sender(wanted)
+        try:
+            self._parts.journal.told(_lost(frame, self._parts.journal.inbox_offset))
+        except OSError as error:
+            self._answer(frame, {"result": "refused", "reason": f"journal: {error}"})
+            return
         self._answer(frame, {"result": "ok"})
         self._tell(SessionState.CONNECTING, "")
         self._accounts.counted(session.numbers()[1] - 1)
         session.start()
 
     def _hand(self, frame: Frame) -> None:
-        """Send one order or replace, once ever; durable in the journal before it can leave."""
-        parts, cl_ord_id, fields = self._parts, text(frame, "cl_ord_id"), fields_of(frame)
-        ticket = Ticket(
-            cl_ord_id=cl_ord_id,
-            kill_epoch=number(frame, "kill_epoch"),
-            send_before_us=number(frame, "send_before_us"),
-            send_until_us=number(frame, "send_until_us"),
-        )
-        refusal = self._refuse_before_journal(ticket, fields)
-        if refusal is not None:
-            parts.gate.spend(cl_ord_id)
-            self._answer(frame, {"result": "refused", "reason": refusal.value})
-            return
-        # Not the inbox's end: reports may be queued behind this command, and a restart reads on
-        # from the journal's offset.
-        offset = parts.journal.inbox_offset
-        try:
-            self._accounts.leaving(fields, offset)
-        except OSError as error:
-            parts.gate.spend(cl_ord_id)
-            self._answer(frame, {"result": "refused", "reason": f"{Refusal.JOURNAL}: {error}"})
-            return
-        result = parts.session.send(fields)
-        parts.gate.spend(cl_ord_id)
-        if isinstance(result, Sent):
-            self._throttle.left(parts.monotonic_us())
+        """Send one order or replace; the journal is made durable next."""
+        if self._handing.hand(frame):
             self._sweeping.order_left()
-            self._accounts.left(fields, result.msg_seq_num)
-        else:
-            self._accounts.stayed(fields, offset, result.value)
-        self._answer(frame, _outcome(result))
-
-    def _refuse_before_journal(self, ticket: Ticket, fields: Fields) -> Refusal | None:
-        sent = dict(fields)
-        replaces = sent.get(MSG_TYPE) == CANCEL_REPLACE and ORIG_CL_ORD_ID in sent
-        known = replaces or sent.get(MSG_TYPE) == NEW_ORDER
-        if not known or sent.get(CL_ORD_ID) != ticket.cl_ord_id:
-            return Refusal.MALFORMED
-        if replaces and not self._accounts.may_replace(sent[ORIG_CL_ORD_ID]):
-            return Refusal.NOT_ALLOWED
-        if self._parts.journal.knows(ticket.cl_ord_id):
-            return Refusal.ALREADY_USED
-        if not self._parts.session.is_logged_on:
-            return Refusal.NOT_LOGGED_ON
-        if not self._throttle.allows(self._parts.monotonic_us()):
-            return Refusal.THROTTLED
-        return self._parts.gate.hand(ticket)
+            self._tasks.put(self._handing.settle)
 
     def _pass(self, frame: Frame) -> None:
         """Send a cancel or a status request; the gate refuses anything else.
@@ -257,7 +235,7 @@ class SessionWorker:
         if msg_type in {NEW_ORDER, CANCEL_REPLACE} or unknown:
             self._answer(frame, {"result": "refused", "reason": Refusal.NOT_ALLOWED.value})
             return
-        self._answer(frame, _outcome(self._parts.session.send(fields)))
+        self._answer(frame, outcome(self._parts.session.send(fields)))
 
     def _cancel(self, frame: Frame) -> None:
         """Cancel one order; its request is on record, and its id names that record."""
@@ -266,7 +244,7 @@ class SessionWorker:
         except MessageError as error:
             self._answer(frame, {"result": "refused", "reason": str(error)})
             return
-        self._answer(frame, _outcome(result))
+        self._answer(frame, outcome(result))
 
     def _reconciled(self, frame: Frame) -> None:
         if not self._parts.gate.reconciled(number(frame, "logon_no")):
@@ -366,14 +344,9 @@ class SessionWorker:
         )
 
 
-def _outcome(result: Sent | Refusal) -> Frame:
-    match result:
-        case Sent():
-            return {
-                "result": "sent",
-                "msg_seq_num": result.msg_seq_num,
-                "epoch": result.epoch,
-                "raw": result.raw,
-            }
-        case Refusal():
-            return {"result": "refused", "reason": result.value}
+def _lost(frame: Frame, offset: int) -> list[LiveOrder]:
+    """Return the orders that a logon names; after a power cut the journal may lack the last."""
+    return [
+        LiveOrder(cl_ord_id=dict(one)[CL_ORD_ID], fields=one, inbox_offset=offset)
+        for one in orders_of(frame, "announced")
+    ]

@@ -318,6 +318,8 @@ def _parties(tags: OrderTags) -> Fields:
 def _checked(fields: Sequence[tuple[int, str]]) -> Fields:
     """Return the fields without empty ones; reject text that could break out of its field."""
     kept = tuple((tag, value) for tag, value in fields if value)
+    if _ASCII.fullmatch("".join([value for _, value in kept])):
+        return kept
     for tag, value in kept:
         if not _ASCII.fullmatch(value):
             raise MessageError(problem=f"tag {tag} would carry other than printable ASCII")

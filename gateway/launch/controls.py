@@ -56,6 +56,7 @@ def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
         kill_word=plan.state.kill_word,
         log_path=plan.state.logs / "fix.log",
         foreign=events.foreign_names,
+        announced=events.announced,
     )
     return (FixChild if plan.sends else ShadowFix)(config, on_event=events.on_fix)
 

@@ -17,6 +17,7 @@ from audit.store.tables import DatabaseError
 from fix.errors import FixError
 from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
+from fix.wire.messages import Fields
 from gateway import clock
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.kill import KillSwitch
@@ -28,7 +29,7 @@ from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import STEPS
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import record_resets
-from gateway.walk.reconciliation.asking import Budget, ended_unheard
+from gateway.walk.reconciliation.asking import Budget, ended_unheard, sent_fields
 from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
 from gateway.walk.reconciliation.recovery import MASS_STATUS, reconcile
@@ -86,6 +87,11 @@ class Events:
     def foreign_names(self) -> tuple[str, ...]:
         """Return the orders at the broker that are not ours and may trade, by name."""
         return () if self.foreign is None else self.foreign.working()
+
+    def announced(self) -> tuple[Fields, ...]:
+        """Return our orders that may work, as announced; a replaced one is in the journal."""
+        live = (one for one in self._orders.live() if not one.replaces)
+        return tuple(sent_fields(one.sending) for one in live if one.sending is not None)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
         """Record an event of the engine."""

@@ -11,8 +11,8 @@ from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.sequencer.clock_watch import read_clock
+from audit.sequencer.config import SequencerConfig
 from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.sequencer.sequencer import SequencerConfig
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard, Lane
+from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from fix.durable.inbox import Entry
 from fix.orders.live import LiveOrder
 from fix.session.link import HandResult, SessionState
@@ -37,6 +37,7 @@ class LedgerPort(Protocol):
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         """Commit all drafts in one transaction; raises what `Ledger.append` raises."""
         ...
@@ -49,6 +50,24 @@ class LedgerPort(Protocol):
 class BrokerPort(Protocol):
     """The FIX child as dispatch sees it."""
 
+    def prepare(self, cl_ord_id: str, fields: tuple[tuple[int, str], ...]) -> None:
+        """Let the child build an order that may be handed out soon; without `hand` none leaves."""
+        ...
+
+    def go(
+        self,
+        cl_ord_id: str,
+        fields: tuple[tuple[int, str], ...],
+        kill_epoch: int,
+        send_before_us: int,
+        until_us: int,
+    ) -> Callable[[], HandResult]:
+        """Hand out one order, never again; return what waits for the answer, within a deadline.
+
+        It must leave before `send_before_us` (wall clock) and `until_us` (monotonic clock).
+        """
+        ...
+
     def hand(
         self,
         cl_ord_id: str,
@@ -57,10 +76,7 @@ class BrokerPort(Protocol):
         send_before_us: int,
         until_us: int,
     ) -> HandResult:
-        """Hand out one order; it is never handed out again. Return within the child's deadline.
-
-        It must leave before `send_before_us` (wall clock) and `until_us` (monotonic clock).
-        """
+        """Hand out one order as `go` does, and return the answer."""
         ...
 
 

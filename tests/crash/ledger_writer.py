@@ -34,8 +34,8 @@ from audit.errors import (
     LedgerWriteError,
 )
 from audit.records.kinds import Kind
+from audit.sequencer.config import SequencerConfig
 from audit.sequencer.ledger import Draft, Lane, Ledger, LedgerConfig, Record
-from audit.sequencer.sequencer import SequencerConfig
 from audit.tlog.checkpoint import Checkpoint
 from tests.crash.ledger_mutants import UNLOCKED, Mutant, install
 from tests.doubles.audit_log import SIGNER

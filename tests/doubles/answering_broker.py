@@ -1,5 +1,8 @@
 """A broker in process that answers by a fixed deck, and messages framed as its own."""
 
+from collections.abc import Callable
+from typing import Any
+
 from fix.session.link import HandResult
 from fix.wire.messages import Fields, decimal_text, timestamp
 from gateway.clock import wall_us
@@ -20,6 +23,13 @@ class AnswersAtOnce:
         self.hand_answer: HandResult | None = None
         self.sweeps = 0
         self._executions = self._offset = self._answered = 0
+
+    def prepare(self, cl_ord_id: str, fields: tuple[tuple[int, str], ...]) -> None:
+        """Nothing to do: an order counts when it is handed out."""
+
+    def go(self, *order: Any) -> Callable[[], HandResult]:  # noqa: ANN401 - as `hand`
+        result = self.hand(*order)
+        return lambda: result
 
     def hand(
         self,

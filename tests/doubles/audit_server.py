@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import psycopg
 
 from audit.errors import LedgerError
+from audit.sequencer.config import SequencerConfig
 from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.sequencer.sequencer import SequencerConfig
 from audit.tlog.checkpoint import Checkpoint
 from tests.doubles.audit_log import SIGNER
 

@@ -60,9 +60,13 @@ class Session:
     sequence: Numbering = field(default_factory=Numbering)
     sent: list[dict[int, str]] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
+    ready: list[str] = field(default_factory=list)
     probes: list[str] = field(default_factory=list)
     hurries: list[bool] = field(default_factory=list)
     first_number: int = 7
+
+    def prepare(self, fields: Fields) -> None:
+        self.ready.append(dict(fields)[11])
 
     def send(self, fields: Fields) -> Sent | Refusal:
         self.before_send(dict(fields))
@@ -157,16 +161,27 @@ class ChildDesk:
         for _ in range(2):  # the first one's answer comes before the step of its turn
             assert self.ask("nothing")["reason"] == "unknown command nothing"
 
+    def prepare(self, name: str = "ORDER") -> None:
+        """Let the desk build an order that nobody may have announced yet."""
+        pairs = [list(pair) for pair in order(name)]
+        frame = {"op": "prepare", "cl_ord_id": name, "fields": pairs}
+        self.desk.command(cast("Frame", frame))
+
+    def go(self, name: str = "ORDER", **changes: object) -> Frame:
+        """Hand out an order that was prepared."""
+        return self.ask("go", **self._ticket(name) | changes)
+
     def hand(self, name: str = "ORDER", **changes: object) -> Frame:
-        fields = order(name)
-        frame: dict[str, object] = {
+        pairs = [list(pair) for pair in order(name)]
+        return self.ask("hand", **self._ticket(name) | {"fields": pairs} | changes)
+
+    def _ticket(self, name: str) -> dict[str, object]:
+        return {
             "cl_ord_id": name,
-            "fields": [list(pair) for pair in fields],
             "kill_epoch": self.word.read().kill_epoch,
             "send_before_us": self.wall_us + 1,
             "send_until_us": self.now_us + 1,
         }
-        return self.ask("hand", **frame | changes)
 
     def hears(self, *fields: tuple[int, str]) -> Entry:
         """Have the broker say something, as the engine's thread hands it in."""

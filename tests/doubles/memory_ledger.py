@@ -14,7 +14,7 @@ from audit.errors import AuditError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, prepare
 from audit.sequencer.batch import Builder, LogPosition
-from audit.sequencer.lanes import Append, Guard, Lane
+from audit.sequencer.lanes import NO_HOOKS, Append, Guard, Hooks, Lane
 from audit.store.connection import LogHead
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.merkle import Frontier, root_of
@@ -68,8 +68,10 @@ class MemoryLedger:
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,  # noqa: ARG002 - nothing takes time here
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         """Write drafts in one batch, or raise what the ledger would."""
+        hooks.meanwhile()
         with self._lock:
             self.before(drafts)
             if self.refuses is not None:

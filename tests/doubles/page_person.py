@@ -6,7 +6,7 @@ import httpx
 from fastapi.testclient import TestClient
 
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard, Lane
+from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from gateway.clock import monotonic_us, wall_us
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
@@ -30,6 +30,7 @@ class KeptDrafts:
         lane: Lane = Lane.DECISION,  # noqa: ARG002 - the real one has lanes
         guard: Guard | None = None,  # noqa: ARG002 - the real one compares
         timeout_s: float = 5.0,  # noqa: ARG002 - never waits
+        hooks: Hooks = NO_HOOKS,  # noqa: ARG002 - nothing is under way
     ) -> tuple[Record, ...]:
         """Keep drafts."""
         self.drafts += drafts

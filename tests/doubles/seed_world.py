@@ -16,7 +16,7 @@ from audit.evidence.bundle import build_bundle
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard, Lane, Ledger
+from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane, Ledger
 from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.upkeep.dump import dump, verify_database
@@ -52,9 +52,12 @@ class Liar:
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         changed = [self._change(one) for one in drafts]
-        return self._ledger.append(*changed, lane=lane, guard=guard, timeout_s=timeout_s)
+        return self._ledger.append(
+            *changed, lane=lane, guard=guard, timeout_s=timeout_s, hooks=hooks
+        )
 
     def put_blob(self, data: bytes) -> str:
         return self._ledger.put_blob(data)

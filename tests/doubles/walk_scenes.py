@@ -113,6 +113,12 @@ class Broker:
     def __init__(self, answer: HandResult) -> None:
         self.answer = answer
 
+    def prepare(self, *_: object) -> None:
+        """Nothing to do."""
+
+    def go(self, *order: object) -> Callable[[], HandResult]:
+        return lambda: self.hand(*order)
+
     def hand(self, *_: object) -> HandResult:
         return self.answer
 

@@ -15,7 +15,7 @@ from itertools import product
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard, Lane
+from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from fix.dialects.profile import OrderTags, Profile, simulator_profile
 from fix.orders.state import OrderState
 from fix.session.link import HandResult
@@ -202,8 +202,9 @@ class _Notebook:
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
-        del lane, guard, timeout_s
+        del lane, guard, timeout_s, hooks
         raise _Settled(drafts)
 
     def put_blob(self, data: bytes) -> str:

@@ -1,9 +1,8 @@
 """Supervisor of the FIX child: starts it, hands orders to it, kills it when it does not confirm.
 
 Rules:
-
-- ``hand`` is called after SENDING is committed. It returns sent, refused (the order never leaves)
-  or unknown. This class hands no order twice.
+- ``go`` is called after SENDING is committed; the answer is sent, refused (it never leaves) or
+  unknown. This class hands no order twice.
 - The child connects only after ``logon``, when the caller has compared sequence numbers with the
   ledger. A child that died is restarted and logs on with the numbers known here, which are never
   behind the ledger's. RECONCILING again precedes READY.
@@ -15,7 +14,6 @@ Not here: the ledger, what a report means.
 
 import contextlib
 import logging
-import queue
 import subprocess
 import threading
 import time
@@ -29,12 +27,13 @@ from fix.durable.resets import Reset, resets_of
 from fix.errors import ChildError, FixError
 from fix.orders.live import LiveOrder
 from fix.session.link import Frame, HandResult, SessionState, frames, number, text
-from fix.wire.messages import Fields
-from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
+from fix.wire.messages import CL_ORD_ID, Fields
+from gateway.installation.children.fix_life import DOWN, ChildHello, FixChildConfig, Life
 
 log = logging.getLogger(__name__)
 
 _STABLE_S = 30.0
+_TOLD_MAX = 500  # one frame holds them
 _FATAL = frozenset({"toAdmin", "toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
 
 
@@ -53,7 +52,6 @@ class FixChild:
         self._config = config
         self._on_event = on_event
         self._life: Life | None = None
-        self._number = 0
         self._number_lock = threading.Lock()
         self._state = SessionState.DOWN
         self._changed = threading.Condition()
@@ -133,19 +131,36 @@ class FixChild:
 
     # -- orders ---------------------------------------------------------------------------------
 
-    def hand(
+    def prepare(self, cl_ord_id: str, fields: Fields) -> None:
+        """Let the child build an order that is not announced yet; it leaves only by `go`."""
+        if life := self._life:
+            life.prepare(cl_ord_id, fields, self._config.answer_timeout_s)
+
+    def go(
         self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
-    ) -> HandResult:
-        """Hand out one order, once ever; it must leave before a wall and a monotonic time."""
+    ) -> Callable[[], HandResult]:
+        """Hand out one order, once ever; return what waits for the answer."""
         frame: Frame = {
             "op": "hand",
             "cl_ord_id": cl_ord_id,
-            "fields": [list(pair) for pair in fields],
             "kill_epoch": kill_epoch,
             "send_before_us": send_before_us,
             "send_until_us": until_us,
         }
-        return self._result(frame)
+        if (life := self._life) and life.prepared.pop(cl_ord_id, None) == fields:
+            frame["op"] = "go"  # to the child that prepared it; a later one never saw it
+        else:
+            frame["fields"] = [list(pair) for pair in fields]
+        if life is None:
+            return lambda: self._result_of(DOWN)
+        waits = life.ask(frame, self._config.answer_timeout_s)
+        return lambda: self._result_of(waits())
+
+    def hand(
+        self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
+    ) -> HandResult:
+        """Hand out one order as `go` does; return the answer."""
+        return self.go(cl_ord_id, fields, kill_epoch, send_before_us, until_us)()
 
     def cancel(self, fields: Fields) -> HandResult:
         """Send an OrderCancelRequest (F) or OrderMassCancelRequest (q); also while killed."""
@@ -259,7 +274,9 @@ class FixChild:
     # -- inside ---------------------------------------------------------------------------------
 
     def _result(self, frame: Frame) -> HandResult:
-        answer = self._ask(frame, self._config.answer_timeout_s)
+        return self._result_of(self._ask(frame, self._config.answer_timeout_s))
+
+    def _result_of(self, answer: Frame) -> HandResult:
         result = text(answer, "result")
         if result != "sent":
             return HandResult(outcome=result, reason=str(answer.get("reason", "")))
@@ -274,29 +291,18 @@ class FixChild:
     def _ask(self, frame: Frame, timeout_s: float) -> Frame:
         """Return the child's answer: ``refused`` without a child, ``unknown`` without an answer."""
         life = self._life
-        if life is None or life.dead.is_set():
-            return {"result": "refused", "reason": "the FIX child is down"}
-        with self._number_lock:
-            self._number += 1
-            n = self._number
-        waiting: queue.SimpleQueue[Frame] = queue.SimpleQueue()
-        life.pending[n] = waiting
-        try:
-            if life.dead.is_set():
-                return {"result": "refused", "reason": "the FIX child is down"}
-            end = time.monotonic() + timeout_s
-            life.say(frame | {"n": n}, timeout_s)
-            return waiting.get(timeout=max(0.0, end - time.monotonic()))
-        except queue.Empty:
-            return {"result": "unknown", "reason": f"no answer in {timeout_s:g} s"}
-        finally:
-            life.pending.pop(n, None)
+        return DOWN if life is None else life.ask(frame, timeout_s)()
 
     def _logon_frame(self) -> Frame:
         with self._number_lock:
             numbers: Frame = {"min_next_sender": self._next_sender, "epoch": self._epoch}
-        foreign: Frame = {"foreign": list(self._config.foreign())}
-        return {**(self._logon_wanted or {}), **numbers, **foreign}
+        known, all_of = self._hello.live if self._hello else (), self._config.announced()
+        lost = [one for one in all_of if dict(one)[CL_ORD_ID] not in known]
+        named: Frame = {
+            "foreign": list(self._config.foreign()),
+            "announced": [[list(pair) for pair in one] for one in lost[-_TOLD_MAX:]],
+        }
+        return {**(self._logon_wanted or {}), **numbers, **named}
 
     def _supervise(self) -> None:
         """Run one child after the other until `stop`; this thread is their parent."""

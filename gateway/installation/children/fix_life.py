@@ -4,20 +4,24 @@ Not here: when a child is started again, and what is said to it (`fix`).
 """
 
 import contextlib
+import itertools
 import logging
 import queue
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fix.dialects.profile import Profile
-from fix.session.link import Frame, encode
+from fix.session.link import PREPARED_MAX, Frame, Json, encode
+from fix.wire.messages import Fields
 from gateway.installation.children.child import ChildProcess
 
 log = logging.getLogger(__name__)
+DOWN: Frame = {"result": "refused", "reason": "the FIX child is down"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,7 @@ class FixChildConfig:
         answer_timeout_s: after this a hand or pass is ``unknown``.
         backoff_s: first and longest pause before a restart.
         foreign: returns the orders that work at the broker and are not ours, by name.
+        announced: returns the fields of our orders on record that may work, oldest first.
     """
 
     profile: Profile
@@ -42,6 +47,7 @@ class FixChildConfig:
     answer_timeout_s: float = 3.0
     backoff_s: tuple[float, float] = (0.2, 10.0)
     foreign: Callable[[], Sequence[str]] = tuple
+    announced: Callable[[], Sequence[Fields]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,9 @@ class Life(ChildProcess):
     def __init__(self, config: FixChildConfig) -> None:
         super().__init__(config.program, config.log_path)
         self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
+        self.prepared: dict[str, Fields] = {}
         self.dead = threading.Event()
+        self._numbers = itertools.count(1)
         self._left_alone = False
 
     def say(self, frame: Frame, timeout_s: float) -> None:
@@ -72,6 +80,39 @@ class Life(ChildProcess):
             self.process.kill()
         except OSError:
             pass  # it is dead, or another frame is stuck, whose writer kills it
+
+    def ask(self, frame: Frame, timeout_s: float) -> Callable[[], Frame]:
+        """Give a command; return what waits for its answer, ``unknown`` if none comes in time."""
+        if self.dead.is_set():
+            return lambda: DOWN
+        n = next(self._numbers)
+        waiting: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self.pending[n] = waiting
+        end = time.monotonic() + timeout_s
+        if self.dead.is_set():
+            waiting.put(DOWN)
+        else:
+            self.say(frame | {"n": n}, timeout_s)
+
+        def wait() -> Frame:
+            try:
+                return waiting.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                return {"result": "unknown", "reason": f"no answer in {timeout_s:g} s"}
+            finally:
+                self.pending.pop(n, None)
+
+        return wait
+
+    def prepare(self, cl_ord_id: str, fields: Fields, timeout_s: float) -> None:
+        """Let the child build an order; the oldest one that nobody handed out is forgotten."""
+        if self.dead.is_set():
+            return
+        while len(self.prepared) >= PREPARED_MAX:
+            self.prepared.pop(next(iter(self.prepared)), None)
+        self.prepared[cl_ord_id] = fields
+        pairs: list[Json] = [[tag, value] for tag, value in fields]
+        self.say({"op": "prepare", "cl_ord_id": cl_ord_id, "fields": pairs}, timeout_s)
 
     def leave_alone(self) -> None:
         """Let the child live on: it ends by itself once its cancels are answered."""

@@ -1,5 +1,7 @@
 """The FIX session of shadow mode: there is none. No process is started, and nothing connects."""
 
+from collections.abc import Callable
+
 from typing_extensions import override
 
 from fix.session.link import HandResult
@@ -25,10 +27,14 @@ class ShadowFix(FixChild):
         raise NotReadyError(part="FIX session", state=SHADOW)
 
     @override
-    def hand(
+    def prepare(self, cl_ord_id: str, fields: Fields) -> None:
+        """Do nothing: there is no child."""
+
+    @override
+    def go(
         self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
-    ) -> HandResult:
-        return HandResult(outcome="refused", reason=SHADOW)
+    ) -> Callable[[], HandResult]:
+        return lambda: HandResult(outcome="refused", reason=SHADOW)
 
     @override
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:

@@ -147,13 +147,17 @@ class Orders:
                 self._mend()
             self._folded.notify_all()
 
-    def take_own(self, record: Record) -> None:
-        """Fold what the caller has just appended, unless the notifier must bring others first."""
+    def take_own(self, record: Record) -> bool:
+        """Fold what the caller has just appended, unless the notifier must bring others first.
+
+        Returns whether everything up to this record is folded.
+        """
         with self._folded:
             if self.ready and record.seq == self._fold.next_seq:
                 self._take((record,))
                 self._own.add(record.seq)
                 self._folded.notify_all()
+            return self.ready and record.seq < self._fold.next_seq
 
     def mend(self) -> None:
         """Fold the log again if that failed before."""

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard, Lane
+from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from audit.store.reader import LedgerReader
 from gateway.walk.ports import LedgerPort
 
@@ -52,6 +52,7 @@ class OwnKeys:
         lane: Lane = Lane.DECISION,
         guard: Guard | None = None,
         timeout_s: float = 5.0,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         """Append as the ledger does, each draft under a free key."""
         if self._taken:
@@ -59,7 +60,9 @@ class OwnKeys:
                 replace(one, idem_key=own_key(one.stream, one.idem_key, self._taken))
                 for one in drafts
             )
-        return self._ledger.append(*drafts, lane=lane, guard=guard, timeout_s=timeout_s)
+        return self._ledger.append(
+            *drafts, lane=lane, guard=guard, timeout_s=timeout_s, hooks=hooks
+        )
 
     def put_blob(self, data: bytes) -> str:
         """Store content-addressed bytes."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from audit.errors import LedgerError, LedgerStoppedError, LedgerTimeoutError
-from audit.sequencer.sequencer import SequencerConfig
+from audit.sequencer.config import SequencerConfig
 from audit.store.reader import LedgerReader
 from audit.store.tables import connect
 from audit.upkeep.dump import verify_database

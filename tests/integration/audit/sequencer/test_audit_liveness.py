@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from audit.errors import LedgerError
+from audit.sequencer.config import SequencerConfig
 from audit.sequencer.liveness import Liveness
-from audit.sequencer.sequencer import SequencerConfig
 from audit.store.tables import DatabaseError, connect
 from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import note

@@ -21,8 +21,9 @@ from audit.errors import (
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.sequencer.clock_watch import monotonic_us, read_clock
+from audit.sequencer.config import SequencerConfig
 from audit.sequencer.ledger import Guard, Lane, Ledger, LedgerConfig
-from audit.sequencer.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
+from audit.sequencer.sequencer import AFTER_COMMIT, BEFORE_COMMIT
 from audit.store.catalog import digests
 from audit.store.connection import Pool
 from audit.store.reader import LedgerReader

@@ -4,6 +4,7 @@ The disk's calls are watched: bytes that were written and not yet synchronised w
 power cut, and no later look at the file shows it.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,12 +25,12 @@ FIELDS = ((11, "A"), (38, "10"), (44, "1.00"))
 
 
 class Disk:
-    """Watches writes and synchronisations; `refuses` makes the latter fail."""
+    """Watches writes and synchronisations; `is_full` and `refuses` make them fail."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.unsynced = self.unsynced_max = 0
         self.synced = 0
-        self.refuses = False
+        self.refuses = self.is_full = False
         self._patch = patch
         for name in ("write", "pwrite"):
             self._watch(name, self._written)
@@ -46,6 +47,8 @@ class Disk:
         self._patch.setattr(os, name, call)
 
     def _written(self) -> None:
+        if self.is_full:
+            raise OSError(28, "no space")
         self.unsynced += 1
         self.unsynced_max = max(self.unsynced_max, self.unsynced)
 
@@ -72,10 +75,38 @@ def order(name: str = "A", offset: int = 0) -> LiveOrder:
     return LiveOrder(cl_ord_id=name, fields=FIELDS, inbox_offset=offset)
 
 
-def test_an_order_is_on_the_disk_before_it_leaves(journal: Journal, disk: Disk) -> None:
+def test_an_order_is_written_before_it_leaves_and_on_the_disk_after_it(
+    journal: Journal, disk: Disk, tmp_path: Path
+) -> None:
     journal.opened(order())
-    assert disk.unsynced == 0
-    assert disk.synced == 1
+    assert (disk.unsynced, disk.synced) == (1, 0)
+    assert read_live(tmp_path / "journal") == (order(),), "the end of the process loses nothing"
+    journal.sync()
+    assert (disk.unsynced, disk.synced) == (0, 1)
+
+
+def test_an_order_is_the_same_line_from_words_made_before(tmp_path: Path) -> None:
+    lines = []
+    for words in ("", '[[11,"A"],[38,"10"],[44,"1.00"]]'):
+        journal = Journal(tmp_path / f"journal{len(words)}")
+        journal.opened(order(), words)
+        journal.close()
+        document = json.loads((tmp_path / f"journal{len(words)}").read_text())
+        lines.append(document | {"at_us": 0})
+        assert list(document) == sorted(document)
+    assert lines[0] == lines[1]
+
+
+def test_orders_that_the_ledger_names_are_noted_once_and_on_the_disk(
+    journal: Journal, disk: Disk, tmp_path: Path
+) -> None:
+    journal.opened(order("A"))
+    journal.closed("A", 5, "canceled")
+    journal.told([order("A"), order("B")])
+    assert journal.live() == (order("B"),), "an order that ended here stays ended"
+    assert (disk.unsynced, read_live(tmp_path / "journal")) == (0, (order("B"),))
+    journal.told([order("B")])
+    assert read_live(tmp_path / "journal") == (order("B"),)
 
 
 def test_an_order_that_lives_again_is_on_the_disk(journal: Journal, disk: Disk) -> None:
@@ -100,10 +131,10 @@ def test_a_cancel_is_on_the_disk_before_it_leaves(
 
 
 def test_an_order_that_the_disk_refuses_is_not_taken_for_live(journal: Journal, disk: Disk) -> None:
-    disk.refuses = True
-    with pytest.raises(OSError, match="refuses"):
+    disk.is_full = True
+    with pytest.raises(OSError, match="no space"):
         journal.opened(order())
-    disk.refuses = False
+    disk.is_full = False
     assert (journal.live(), journal.knows("A")) == ((), False)
 
 

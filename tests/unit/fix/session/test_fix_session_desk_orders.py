@@ -57,7 +57,7 @@ def test_an_order_that_the_journal_refuses_does_not_leave_then_or_later(
 ) -> None:
     with child_desk(tmp_path) as world:
 
-        def refuse(_self: Journal, _order: LiveOrder) -> None:
+        def refuse(_self: Journal, _order: LiveOrder, _words: str) -> None:
             raise OSError(28, "no space")
 
         with monkeypatch.context() as full:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fix.session.guard import Refusal
-from fix.session.throttle import Throttle
+from fix.session.handing import Throttle
 from tests.doubles.child_desk import child_desk
 from tests.doubles.fix_world import PROFILE, replace_pace
 

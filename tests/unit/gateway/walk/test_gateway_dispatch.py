@@ -197,6 +197,15 @@ class Broker:
         self.answer = answer
         self.desk = desk
         self.seen: list[tuple[str, int, int, list[Kind]]] = []
+        self.prepared: list[str] = []
+
+    def prepare(self, cl_ord_id: str, fields: tuple[tuple[int, str], ...]) -> None:
+        assert dict(fields)[11] == cl_ord_id
+        self.prepared.append(cl_ord_id)
+
+    def go(self, *order: Any) -> Callable[[], HandResult]:  # noqa: ANN401 - as `hand`
+        result = self.hand(*order)
+        return lambda: result
 
     def hand(
         self,
