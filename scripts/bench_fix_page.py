@@ -18,10 +18,11 @@ ABOUT = (
 NOTES = (
     "*Decision to wire* begins when the verdict is on record, with its approved order made and"
     " folded, and ends when the order's bytes have arrived: checks of the approval, one durable"
-    " ledger append (`order_sending`), the pipe to the FIX child, its journal (fdatasync), the last"
+    " ledger append (`order_sending`), the word to the FIX child, its journal's line, the last"
     " check and the engine. The yardstick commits one row into a table with the same columns, keys"
     " and triggers and sends through quickfix in this process. Both take turns, so a busy moment"
-    " hits both. Our side waits for the disk twice (ledger, child's journal), the yardstick once."
+    " hits both. Both wait for the disk once; the child's journal is synchronised after the"
+    " bytes left (decision 115)."
     " *Mass cancel* is from the press of the kill until `q` has arrived, with 500 open orders;"
     " *paced* is the rate of single cancels after"
     " the burst, over the profile's limit, at a peer that rejects what is over it. *Feed* is from"
