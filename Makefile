@@ -61,8 +61,8 @@ golden: setup ## rewrite the golden files; the diff is the review
 	@$(BIN)/pytest -q --rewrite-golden tests/unit tests/golden
 	@git status --short tests/golden
 
-bench: setup ## measure speculation against plain decoding, and the walk
-	@$(BIN)/python scripts/bench.py
+bench: setup ## measure speculation against plain decoding, and the walk (QUICK=1: shows that it works)
+	@$(BIN)/python scripts/bench.py $(if $(QUICK),--quick)
 
 bench-ledger: setup ## measure the ledger's appends against COPY, bare commits and fdatasync
 	@$(BIN)/python scripts/bench_ledger.py $(if $(QUICK),--quick)

@@ -78,7 +78,8 @@ class CaptureRunner(CPUModelRunner):
                 tokens[-1] if tokens else flight.before
                 for flight, tokens in zip(flights, sampled_token_ids, strict=True)
             ]
-            return drafter.propose(flights, last, self.num_spec_tokens)
+            furthest = max(flight.look_ahead() for flight in flights)
+            return drafter.propose(flights, last, min(furthest, self.num_spec_tokens))
         draws = self.deck.draws
         draws.drafting, draws.draft_index = flights or [], 0
         try:

@@ -6,6 +6,7 @@ Not here: vLLM.
     rounds          draft rounds with their full rows, and their recomputation
     capture         the byte form of rounds, version 1 of a capture
     evidence        what the ledger keeps of a capture, and its recomputation
+    look_ahead      how far a forecast drafts ahead
     totals          counts and token paths of a capture
     overruled       how far target and drafter were apart, by bar
     condense        full rows to evidence

@@ -95,7 +95,7 @@ class Layer(nn.Module):
             part.view(batch, length, -1, shape.head_dim).transpose(1, 2)
             for part in self.qkv(self.norm_in(x)).split((inner, side, side), dim=-1)
         )
-        query, key = _rotate(query, turn), _rotate(key, turn)
+        query, key = rotate(query, turn), rotate(key, turn)
         if past is not None:
             key, value = torch.cat((past[0], key), 2), torch.cat((past[1], value), 2)
         repeat = shape.heads // shape.kv_heads
@@ -150,7 +150,7 @@ class SmallLlama(nn.Module):
         """
         past = 0 if cache is None else cache[0][0].shape[2]
         length = tokens.shape[1]
-        turn = self._turn(torch.arange(past, past + length) if places is None else places)
+        turn = self.turn(torch.arange(past, past + length) if places is None else places)
         if mask is None and past:
             mask = torch.ones(length, past + length, dtype=torch.bool).tril(past)
         x = self.embed(tokens)
@@ -161,7 +161,8 @@ class SmallLlama(nn.Module):
         weight = self.embed.weight if self.head is None else self.head.weight
         return functional.linear(self.norm(x), weight), grown
 
-    def _turn(self, places: Tensor) -> tuple[Tensor, Tensor]:
+    def turn(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Return cosine and sine, each [places, head_dim], of the rotary positions."""
         half = torch.arange(0, self.shape.head_dim, 2, dtype=torch.float32)
         speed = 1.0 / (self.shape.rope_theta ** (half / self.shape.head_dim))
         angle = torch.outer(places.float(), speed)
@@ -181,7 +182,8 @@ def smooth_start(model: SmallLlama) -> None:
             bins[:, :count] = SMOOTH_SIZE * waves + 0.1 * bins[:, :count]
 
 
-def _rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+def rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+    """Return x, [.., places, head_dim], turned by cosine and sine."""
     low, high = x.chunk(2, dim=-1)
     return x * turn[0] + torch.cat((-high, low), dim=-1) * turn[1]
 
