@@ -941,7 +941,13 @@ function pathOf(line) {
 /** Records of unknown kinds or versions: only their bytes are verified. */
 class Unread {
   #counts = new Map();
+  #runs = 0;
   maps = false;
+
+  /** Count a run of the tests of fairness, which this verifier does not repeat. */
+  see(header) {
+    if (header.kind === "fairness_tested") this.#runs += 1;
+  }
 
   add(header) {
     const name = `${header.kind} version ${header.version}`;
@@ -950,6 +956,7 @@ class Unread {
 
   finish(report) {
     if (this.maps) report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where streams end cannot be seen");
+    if (this.#runs) report.say(`${this.#runs} runs of the tests of fairness are not repeated here: verify.py does it`);
     for (const [name, count] of this.#counts) report.say(`${name} is not known here: of ${count} records only the bytes were verified`);
   }
 
@@ -2378,6 +2385,7 @@ class LogVerifier {
       await this.#interpret(header, payload);
       this.#fills.see(this.report, header, payload, leaf);
       this.#signed.see(header, payload, leaf);
+      this.#unread.see(header);
       if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
       this.#unread.add(header);

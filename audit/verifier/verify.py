@@ -42,6 +42,9 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from math import comb, isqrt, lcm
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -2280,6 +2283,710 @@ class OfficersWord:
         return gone
 
 
+# ---------------------------------------------------------------- tables
+# The cases of a window, and what the tests over them share: tables, p values, rows.
+#
+# Not here: the tests (`statistics`), which records the cases are (`windows`).
+
+ENOUGH, WHOLE_BP, MILLE, LONG_P = 30, 10_000, 1_000, 1_000_000
+FLAGGED, NOT_FLAGGED, INSUFFICIENT = "flagged", "not flagged", "insufficient"
+NO_TEST = "does not apply"
+FEW = "fewer than 30 cases in a group, or one group only"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCase:
+    """One decision of a window, with everything that its tests compare."""
+
+    name: str
+    day: str
+    asset_class: str
+    levels: Mapping[str, str]
+    features: Mapping[str, str]
+    result: str
+    rules: frozenset[str]
+    exposure: int
+    filled: bool
+    expected: int | None
+    error: int | None
+    covered: bool
+
+    @property
+    def approved(self) -> bool:
+        """Whether the first verdict approved it."""
+        return self.result == "approved"
+
+
+def row_of(test: str, subject: str, attribute: str, finding: str, **more: object) -> Row:
+    """Return a row as a run has it: without empty fields, and why where a group is too small."""
+    row = {"test": test, "subject": subject, "attribute": attribute, "cases": 0, **more}
+    row |= {"finding": finding}
+    if finding == INSUFFICIENT:
+        row["because"] = FEW
+    return {name: value for name, value in row.items() if value is not None and value != ""}
+
+
+def fisher_p(hits: int, of: int, other_hits: int, of_other: int) -> Fraction:
+    """Return the two-sided p value of Fisher's exact test."""
+    drawn = hits + other_hits
+    seen = comb(of, hits) * comb(of_other, other_hits)
+    least, most = max(0, drawn - of_other), min(of, drawn)
+    ways = [comb(of, k) * comb(of_other, drawn - k) for k in range(least, most + 1)]
+    return Fraction(sum(way for way in ways if way <= seen), comb(of + of_other, drawn))
+
+
+def holm_of(p_values: Sequence[Fraction]) -> list[bool]:
+    """Return which tests are significant together at 1 in 20."""
+    found, order = [False] * len(p_values), sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, place in enumerate(order):
+        if p_values[place] > Fraction(1, 20 * (len(p_values) - rank)):
+            break
+        found[place] = True
+    return found
+
+
+def p_text(p_value: Fraction | None) -> str:
+    """Return a p value as a run has it: a fraction, long ones rounded up to millionths."""
+    if p_value is None:
+        return ""
+    if p_value.denominator > LONG_P:
+        return f"{-(-LONG_P * p_value.numerator // p_value.denominator)}/{LONG_P}"
+    return str(p_value)
+
+
+def over_bp(part: int, base: int) -> int:
+    """Return a ratio in basis points; nothing over nothing is equal."""
+    if base == 0:
+        return WHOLE_BP if part == 0 else WHOLE_BP * WHOLE_BP
+    return WHOLE_BP * part // base
+
+
+def stratum_of(case: JudgedCase, name: str, within: str = "") -> str:
+    """Return what a case is compared within: asset class, side, and a feature if one is named."""
+    side = "" if name == "side" else case.levels.get("side", "")
+    plain = f"{case.asset_class} {side}".strip()
+    return f"{plain} {case.features.get(within, '')}" if within else plain
+
+
+def grouped_by(
+    cases: Iterable[JudgedCase], by: Callable[[JudgedCase], str]
+) -> dict[str, list[JudgedCase]]:
+    """Return the cases by what `by` says of them, its names in order."""
+    found: dict[str, list[JudgedCase]] = {}
+    for case in cases:
+        found.setdefault(by(case), []).append(case)
+    return {name: found[name] for name in sorted(found)}
+
+
+# ---------------------------------------------------------------- statistics
+# The tests of fairness W1 to W7, computed again in whole numbers, as rows of a recorded run.
+#
+# Not here: which records a window's cases are (`windows`).
+#
+# Source: docs/fairness.md of the project, and the papers that it names for each test.
+
+Dealt = tuple[str, int, Fraction | None]
+
+
+def rows_of(
+    cases: Sequence[JudgedCase], root: bytes, attributes: Sequence[str], deals: int
+) -> list[Row]:
+    """Return every row of a window but what its attributes without a level say of themselves."""
+    rows: list[Row] = []
+    for name in attributes:
+        if any(case.levels.get(name) for case in cases):
+            rows += [*_counts(cases, name), *_deals(cases, root, name, deals)]
+            rows += _proxies(cases, root, name, deals)
+    tests = [row for row in rows if row["test"] == "W3" and "p_value" in row and "unit" not in row]
+    hits = holm_of([Fraction(row["p_value"]) for row in tests])
+    for row, hit in zip(tests, hits, strict=True):
+        unit = f"Holm over {len(tests)} tests"
+        rows.append({**row, "test": "W7", "unit": unit, "finding": FLAGGED if hit else NOT_FLAGGED})
+    return rows
+
+
+def _counts(cases: Sequence[JudgedCase], name: str) -> Iterator[Row]:
+    known = [case for case in cases if case.levels.get(name)]
+    groups = grouped_by(known, lambda case: case.levels[name])
+    yield from _selected(groups, name)
+    yield from _disparate(groups, grouped_by(known, lambda case: stratum_of(case, name)), name)
+    yield from _accurate(cases, name)
+    yield from _equal(cases, name, "verdicts", lambda case: case.rules)
+    held = frozenset({"held"})
+    yield from _equal(
+        cases, name, "holds", lambda case: held if case.result == "held" else frozenset()
+    )
+    sent = [case for case in cases if case.approved]
+    unfilled = frozenset({"not filled"})
+    yield from _equal(sent, name, "fills", lambda case: frozenset() if case.filled else unfilled)
+
+
+def _selected(groups: Mapping[str, Sequence[JudgedCase]], name: str) -> Iterator[Row]:
+    """W1: the approval rate of each group, against that of the group with the highest."""
+    counts = {group: (len(own), sum(c.approved for c in own)) for group, own in groups.items()}
+    large = {group: one for group, one in counts.items() if one[0] >= ENOUGH}
+    best = max(large, key=lambda g: (Fraction(large[g][1], large[g][0]), g), default="")
+    most = large.get(best)
+    for group, (of, approved) in counts.items():
+        ratio, p_value = None, None
+        if of >= ENOUGH and most is not None and most[1]:
+            ratio = WHOLE_BP * approved * most[0] // (of * most[1])
+            p_value = Fraction(1) if group == best else fisher_p(approved, of, most[1], most[0])
+        finding = INSUFFICIENT
+        if ratio is not None and p_value is not None:
+            finding = FLAGGED if ratio < 8_000 and p_value < Fraction(1, 20) else NOT_FLAGGED  # noqa: PLR2004 - four fifths
+        yield row_of(
+            "W1",
+            "verdicts",
+            name,
+            finding,
+            group=group,
+            cases=of,
+            observed=ratio,
+            limit=8_000,
+            unit="bp of the most approved group's rate",
+            p_value=p_text(p_value),
+        )
+
+
+def _disparate(
+    groups: Mapping[str, Sequence[JudgedCase]],
+    strata: Mapping[str, Sequence[JudgedCase]],
+    name: str,
+) -> Iterator[Row]:
+    """W2: a group's share of the refused less its share of the approved, over the strata."""
+    mixed = [own for own in strata.values() if 0 < sum(c.approved for c in own) < len(own)]
+    total = sum(map(len, mixed))
+    for group, own in groups.items():
+        gap = None
+        if len(own) >= ENOUGH and total:
+            sum_ = Fraction(0)
+            for found in mixed:
+                yes = [c for c in found if c.approved]
+                no = [c for c in found if not c.approved]
+                share = Fraction(sum(c.levels[name] == group for c in no), len(no))
+                share -= Fraction(sum(c.levels[name] == group for c in yes), len(yes))
+                sum_ += share * len(found)
+            gap = int(WHOLE_BP * sum_ / total)
+        finding = INSUFFICIENT if gap is None else FLAGGED if abs(gap) > 500 else NOT_FLAGGED  # noqa: PLR2004 - bp
+        yield row_of(
+            "W2",
+            "verdicts",
+            name,
+            finding,
+            group=group,
+            cases=len(own),
+            observed=gap,
+            limit=500,
+            unit="bp of share refused less share approved",
+        )
+
+
+def _accurate(cases: Sequence[JudgedCase], name: str) -> Iterator[Row]:
+    """W4: a group's forecast error and coverage, against the best group's."""
+    told = [case for case in cases if case.error is not None]
+    if not told:
+        why = "no forecast of the window has an outcome on record"
+        yield row_of("W4", "forecasts", name, NO_TEST, because=why)
+    groups = grouped_by(
+        [case for case in told if case.levels.get(name)], lambda case: case.levels[name]
+    )
+    sums = {
+        group: (len(own), sum(c.error or 0 for c in own), sum(c.covered for c in own))
+        for group, own in groups.items()
+    }
+    large = [one for one in sums.values() if one[0] >= ENOUGH]
+    for group, (count, error, inside) in sums.items():
+        worst = None
+        if count >= ENOUGH and len(large) > 1:
+            worst = max(
+                *(over_bp(error * other, least * count) for other, least, _ in large),
+                *(over_bp(most * count, inside * other) for other, _, most in large),
+            )
+        finding = INSUFFICIENT if worst is None else FLAGGED if worst > 12_500 else NOT_FLAGGED  # noqa: PLR2004 - bp
+        yield row_of(
+            "W4",
+            "forecasts",
+            name,
+            finding,
+            group=group,
+            cases=count,
+            observed=worst,
+            limit=12_500,
+            unit="bp of the best group's error or coverage",
+        )
+
+
+def _equal(
+    cases: Sequence[JudgedCase],
+    name: str,
+    subject: str,
+    hit: Callable[[JudgedCase], frozenset[str]],
+) -> Iterator[Row]:
+    """W5: whether a rule hits one group more often than all others, with Holm's correction."""
+    known = [case for case in cases if case.levels.get(name)]
+    groups = grouped_by(known, lambda case: case.levels[name])
+    rules = sorted({rule for case in known for rule in hit(case)})
+    judged: list[tuple[str, str, int, int, int, int, Fraction]] = []
+    for rule in rules:
+        every = sum(rule in hit(case) for case in known)
+        for group, own in groups.items():
+            hits, other = sum(rule in hit(case) for case in own), len(known) - len(own)
+            if min(len(own), other) >= ENOUGH:
+                p_value = fisher_p(hits, len(own), every - hits, other)
+                judged.append((rule, group, hits, len(own), every - hits, other, p_value))
+    corrected = holm_of([one[-1] for one in judged])
+    rest: list[Fraction] = []
+    for (rule, group, hits, count, others, of, p_value), low in zip(judged, corrected, strict=True):
+        if not low or hits * of <= others * count:
+            rest.append(p_value)
+            continue
+        yield row_of(
+            "W5",
+            subject,
+            name,
+            FLAGGED,
+            cases=count,
+            group=f"{rule} {group}",
+            observed=WHOLE_BP * hits // count,
+            limit=WHOLE_BP * others // of,
+            unit="bp of intents, against all others",
+            p_value=p_text(p_value),
+        )
+    more: dict[str, object] = {"cases": len(cases)}
+    if not rules or not groups:
+        why = "nothing of this sort happened in the window"
+        yield row_of("W5", subject, name, NO_TEST, **more, because=why)
+    elif not judged:
+        yield row_of("W5", subject, name, INSUFFICIENT, **more)
+    elif rest:
+        said = f"{len(rest)} other pairs of rule and group"
+        yield row_of(
+            "W5", subject, name, NOT_FLAGGED, **more, group=said, p_value=p_text(min(rest))
+        )
+
+
+def _deals(cases: Sequence[JudgedCase], root: bytes, name: str, deals: int) -> Iterator[Row]:
+    """W3 of exposures and forecasts, and W7 of the exposures day by day."""
+    if name == "side":
+        why = "the side is the sign of the exposure"
+        yield row_of("W3", "verdicts", name, NO_TEST, cases=len(cases), because=why)
+    else:
+        asked = [(case, case.exposure) for case in cases]
+        yield _dealt_row("verdicts", name, dealt_again(asked, root, name, deals))
+        yield _by_day(asked, root, name, deals)
+    forecast = [(case, case.expected) for case in cases if case.expected is not None]
+    if forecast:
+        yield _dealt_row("forecasts", name, dealt_again(forecast, root, name, deals))
+    else:
+        why = "no intent of the window came from a forecast"
+        yield row_of("W3", "forecasts", name, NO_TEST, because=why)
+
+
+def _by_day(asked: Sequence[tuple[JudgedCase, int]], root: bytes, name: str, deals: int) -> Row:
+    days = sorted({case.day for case, _ in asked})
+    product = largest = Fraction(1)
+    windows = 0
+    for day in days:
+        own = [(case, value) for case, value in asked if case.day == day]
+        p_value = dealt_again(own, root, name, deals)[2]
+        if p_value is not None:
+            windows += 1
+            root_of_p = isqrt(MILLE * MILLE * p_value.denominator // (4 * p_value.numerator))
+            product *= Fraction(root_of_p, MILLE)
+            largest = max(largest, product)
+    finding = FLAGGED if largest >= 20 else NOT_FLAGGED  # noqa: PLR2004 - Ville's inequality, 1 in 20
+    return row_of(
+        "W7",
+        "verdicts",
+        name,
+        finding if windows else INSUFFICIENT,
+        group=f"{windows} of {len(days)} days",
+        cases=len(asked),
+        observed=int(largest * MILLE),
+        limit=20 * MILLE,
+        unit="thousandths of evidence",
+    )
+
+
+def _proxies(cases: Sequence[JudgedCase], root: bytes, name: str, deals: int) -> Iterator[Row]:
+    """W6: which features stand for the attribute, and W3 within the levels of each that does."""
+    for feature in sorted({feature for case in cases for feature in case.features}):
+        told = [(c.features.get(feature, ""), c.levels.get(name, "")) for c in cases]
+        cells = Counter(pair for pair in told if all(pair))
+        rows, columns = Counter[str](), Counter[str]()
+        for (one, other), count in cells.items():
+            rows[one] += count
+            columns[other] += count
+        total, spread = sum(cells.values()), min(len(rows), len(columns)) - 1
+        v_bp = None
+        if total >= ENOUGH and spread > 0:
+            sums = (Fraction(n * n, rows[a] * columns[b]) for (a, b), n in cells.items())
+            squared = sum(sums, Fraction(-1)) * WHOLE_BP * WHOLE_BP / spread
+            v_bp = isqrt(squared.numerator // squared.denominator)
+        finding = INSUFFICIENT if v_bp is None else FLAGGED if v_bp >= 3_000 else NOT_FLAGGED  # noqa: PLR2004 - bp
+        yield row_of(
+            "W6",
+            "verdicts",
+            name,
+            finding,
+            group=feature,
+            cases=total,
+            observed=v_bp,
+            limit=3_000,
+            unit="bp of Cramer's V",
+        )
+        if finding == FLAGGED and name != "side":
+            asked = [(case, case.exposure) for case in cases]
+            again = dealt_again(asked, root, name, deals, within=feature)
+            yield _dealt_row("verdicts", name, again, unit=f"within {feature}")
+
+
+def dealt_again(
+    asked: Iterable[tuple[JudgedCase, int]], root: bytes, name: str, deals: int, within: str = ""
+) -> Dealt:
+    """Return W3's largest group, number of cases and p value; None where groups are too small."""
+    known = [
+        (stratum_of(case, name, within), case.name, case.levels[name], value)
+        for case, value in asked
+        if case.levels.get(name)
+    ]
+    known.sort(key=lambda one: one[:2])
+    sizes = Counter(one[2] for one in known)
+    names = sorted(sizes)
+    if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
+        return "", len(known), None
+    strata: dict[str, list[tuple[str, int]]] = {}
+    for stratum, _, group, value in known:
+        strata.setdefault(stratum, []).append((group, value))
+    scale = lcm(*map(len, strata.values()))
+    groups = [[group for group, _ in own] for own in strata.values()]
+    centred = [
+        [scale * value - sum(v for _, v in own) * (scale // len(own)) for _, value in own]
+        for own in strata.values()
+    ]
+
+    def sums(dealt: list[list[str]]) -> dict[str, int]:
+        found = dict.fromkeys(names, 0)
+        for inside, values in zip(dealt, centred, strict=True):
+            for group, value in zip(inside, values, strict=True):
+                found[group] += value
+        return found
+
+    def deal(number: int) -> list[list[str]]:
+        dealt = []
+        for place, own in enumerate(groups):
+            said = root[:8] + number.to_bytes(8, "big") + place.to_bytes(8, "big")
+            data = hashlib.shake_256(said).digest(8 * len(own))
+            order = sorted(range(len(own)), key=lambda n: data[8 * n : 8 * n + 8])
+            dealt.append([own[n] for n in order])
+        return dealt
+
+    first = sums(groups)
+    seen = max(map(abs, first.values()))
+    hits = sum(max(map(abs, sums(deal(n)).values())) >= seen for n in range(deals))
+    largest = next(one for one in names if abs(first[one]) == seen)
+    return largest, len(known), Fraction(1 + hits, 1 + deals)
+
+
+def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
+    group, count, p_value = found
+    if p_value is None:
+        return row_of("W3", subject, name, INSUFFICIENT, cases=count, unit=unit)
+    return row_of(
+        "W3",
+        subject,
+        name,
+        FLAGGED if p_value <= Fraction(1, 100) else NOT_FLAGGED,
+        group=group,
+        cases=count,
+        observed=int(WHOLE_BP * p_value),
+        limit=100,
+        unit=unit,
+        p_value=p_text(p_value),
+    )
+
+
+# ---------------------------------------------------------------- windows
+# Recorded runs of the tests of fairness, against the records that they speak of.
+#
+# A run names its days, a size of the log, the log's root there and its rows. This part gathers
+# the cases from the verified records below that size, demands that they need exactly that size,
+# takes the seed of the permutation tests from the tree's own root, and computes every row again.
+#
+# Not here: the tests (`statistics`). Rows about prompts (F2) are not computed again.
+
+_REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
+_LISTED = ("region", "sector", "mic", "currency", "asset_class")
+_NO_LEVEL, _PROMPTS = "W1-W7", "F2"
+_RETURN_UNIT = 100_000_000
+
+Told = tuple[int, str, str, int, Mapping[str, Any]]
+"""A record: number, kind, stream, recorded at (microseconds), and what is kept of its payload."""
+
+
+@dataclass(slots=True, kw_only=True)
+class WindowDecision:
+    """One decision of a window as far as records tell."""
+
+    body: Mapping[str, Any]
+    day: str
+    listed: Mapping[str, str]
+    seq: int
+    forecast: Mapping[str, Any] | None
+    filled: bool = False
+    base: int = 0
+    closes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def horizon(self) -> int:
+        """After how many closes its forecast can be judged."""
+        return 0 if self.forecast is None else int(self.forecast["horizon"])
+
+
+@dataclass(slots=True)
+class Windows:
+    """The runs of a whole log; give it every record with `see`, then call `finish`."""
+
+    _told: list[Told] = field(default_factory=list)
+    _leaves: bytearray = field(default_factory=bytearray)
+    _runs: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+
+    def leaf(self, leaf: bytes) -> None:
+        """Take the leaf of the next record."""
+        self._leaves += leaf
+
+    def see(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take one record whose bytes were verified."""
+        kind = head["kind"]
+        if kind == "fairness_tested":
+            self._runs.append((head["seq"], body))
+        elif kind in _KEPT:
+            kept: dict[str, Any] = {name: body[name] for name in _KEPT[kind] if name in body}
+            if kind == "verdict_given":
+                kept["hit"] = _refused_by(body.get("verdict"))
+            self._told.append((head["seq"], kind, head["stream"], head["recorded_at_us"], kept))
+
+    def finish(self, report: Report, *, whole: bool) -> None:
+        """Judge every run; without the whole log nothing can be gathered."""
+        if self._runs and not whole:
+            report.find(INCOMPLETE, "records are missing: the tests of fairness cannot be repeated")
+            return
+        sound = 0
+        for seq, run in self._runs:
+            try:
+                sound += self._judge(report, seq, run)
+            except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+                text = f"the run, or a record of its days, has another form: {error!r}"
+                report.find(TAMPERED, text, seq)
+        if self._runs:
+            report.say(
+                f"{sound} of {len(self._runs)} runs of the tests of fairness: every row of W1 to W7"
+                " follows from the records, and the seed from the log's root"
+            )
+
+    def _judge(self, report: Report, seq: int, run: Mapping[str, Any]) -> bool:
+        """Report what of a run does not follow from the records; return whether all does."""
+        size = int(run["size"])
+        below = [one for one in self._told if one[0] < size] if size <= seq else []
+        found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
+        needed = max((one.seq + 1 for one in found.values()), default=0)
+        if size != needed or len(found) != run["cases"]:
+            text = f"a run over {run['cases']} cases below {size}; the records have {len(found)}"
+            report.find(TAMPERED, f"{text}, below {needed}", seq)
+            return False
+        root = self._root(size)
+        if root.hex() != run["root"]:
+            report.find(
+                TAMPERED, f"its root is not the log's at {size}, so neither is its seed", seq
+            )
+            return False
+        cases = [judged_case(name.partition("/")[2], one) for name, one in found.items()]
+        rows = rows_of(cases, root, run["criteria"]["attributes"], int(run["deals"]))
+        differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
+        for text in differing:
+            report.find(TAMPERED, text, seq)
+        return not differing
+
+    def _root(self, size: int) -> bytes:
+        tree = Tree()
+        for at in range(0, 32 * size, 32):
+            tree.append(bytes(self._leaves[at : at + 32]))
+        return tree.root()
+
+
+_KEPT: Mapping[str, tuple[str, ...]] = {
+    "run_started": ("instruments",),
+    "instrument_listed": ("instrument", "reference"),
+    "mark_taken": (
+        *("account", "instrument", "price_ticks", "market_time_us", "kind"),
+        "session_date",
+    ),
+    "forecast_made": ("forecast",),
+    "verdict_given": ("account", "intent", "result"),
+    "order_reported": ("fill", "undoes_seq"),
+}
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The decisions of some days, folded from records in order."""
+
+    first: str
+    last: str
+    found: dict[str, WindowDecision] = field(default_factory=dict)
+    _listed: dict[str, dict[str, str]] = field(default_factory=dict)
+    _days: dict[str, str] = field(default_factory=dict)
+    _forecasts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    _waiting: dict[tuple[str, str], list[WindowDecision]] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def take(self, told: Told) -> None:
+        """Take the next record."""
+        seq, kind, stream, at_us, body = told
+        match kind:
+            case "run_started":
+                for one in body["instruments"]:
+                    self._list(one, {})
+            case "instrument_listed":
+                self._list(body["instrument"], body.get("reference", {}))
+            case "mark_taken":
+                self._mark(seq, body)
+            case "forecast_made":
+                self._forecasts[stream] = body["forecast"]
+            case "verdict_given" if stream not in self._seen:
+                self._seen.add(stream)
+                self._first_verdict(seq, stream, at_us, body)
+            case "order_reported" if stream in self.found:
+                if body.get("fill") is not None and body.get("undoes_seq") is None:
+                    own = self.found[stream]
+                    own.filled, own.seq = True, max(own.seq, seq)
+            case _:
+                pass
+
+    def _list(self, instrument: Mapping[str, Any], reference: Mapping[str, Any]) -> None:
+        said = {**instrument, **reference}
+        known = self._listed.setdefault(str(instrument["symbol"]), {})
+        known.update({name: str(said[name]) for name in _LISTED if said.get(name)})
+
+    def _mark(self, seq: int, mark: Mapping[str, Any]) -> None:
+        if mark["kind"] == "open":
+            self._days[mark["account"]] = self._days[""] = mark.get("session_date", "")
+        if mark["kind"] != "close":
+            return
+        place = (mark["account"], mark["instrument"])
+        self._closes[place] = (mark["market_time_us"], int(mark["price_ticks"]))
+        still = []
+        for one in self._waiting.pop(place, ()):
+            if one.forecast is not None and mark["market_time_us"] > one.forecast["as_of_us"]:
+                one.closes[mark["market_time_us"]] = int(mark["price_ticks"])
+            if len(one.closes) < one.horizon:
+                still.append(one)
+            else:
+                one.seq = max(one.seq, seq)
+        self._waiting[place] = still
+
+    def _first_verdict(self, seq: int, stream: str, at_us: int, body: Mapping[str, Any]) -> None:
+        account, instrument = body["account"], body["intent"]["instrument"]
+        day = self._days.get(account) or self._days.get("") or _utc_day(at_us)
+        if not self.first <= day <= self.last:
+            return
+        said, listed = self._forecasts.get(stream), dict(self._listed.get(instrument, {}))
+        own = WindowDecision(body=body, day=day, listed=listed, seq=seq, forecast=said)
+        close = self._closes.get((account, instrument), (0, 0))
+        if said is not None and 0 < close[0] <= int(said["as_of_us"]):
+            own.base = close[1]
+            self._waiting.setdefault((account, instrument), []).append(own)
+        self.found[stream] = own
+
+
+def _refused_by(verdict: object) -> frozenset[str]:
+    """Return the rules that held or refused in a verdict."""
+    results = verdict.get("results") if isinstance(verdict, dict) else None
+    rows = results if isinstance(results, list) else []
+    return frozenset(
+        str(row.get("rule_id"))
+        for row in rows
+        if isinstance(row, dict) and row.get("action") in _REFUSING
+    )
+
+
+def cases_of(told: Sequence[Told], first: str, last: str) -> dict[str, WindowDecision]:
+    """Return the decisions of the days from `first` to `last` by stream, from records in order."""
+    gathered = _Gathered(first, last)
+    for one in told:
+        gathered.take(one)
+    return gathered.found
+
+
+def judged_case(name: str, found: WindowDecision) -> JudgedCase:
+    """Return a decision with what the tests compare."""
+    intent, listed, said = found.body["intent"], found.listed, found.forecast
+    error, covered = _outcome_of(found)
+    return JudgedCase(
+        name=name,
+        day=found.day,
+        asset_class=listed.get("asset_class", ""),
+        levels={
+            "region": listed.get("region", ""),
+            "sector": listed.get("sector", ""),
+            "side": intent["side"],
+            "agent": intent["author"],
+        },
+        features={
+            "asset class": listed.get("asset_class", ""),
+            "currency": listed.get("currency", ""),
+            "venue": listed.get("mic", ""),
+            "strategy": intent["strategy"],
+        },
+        result=found.body["result"],
+        rules=found.body["hit"],
+        exposure=int(intent["target_exposure_bp"]),
+        filled=found.filled,
+        expected=None if said is None else int(said["expected_1e8"]),
+        error=error,
+        covered=covered,
+    )
+
+
+def _outcome_of(found: WindowDecision) -> tuple[int | None, bool]:
+    """Return how far off a forecast was at its horizon, and whether its interval held."""
+    said = found.forecast
+    if said is None or not found.base or len(found.closes) < found.horizon:
+        return None, False
+    close = found.closes[max(found.closes)]
+    log_return = (Decimal(close) / Decimal(found.base)).ln()
+    happened = int((log_return * _RETURN_UNIT).to_integral_value())
+    inside = int(said["interval_low_1e8"]) <= happened <= int(said["interval_high_1e8"])
+    return abs(happened - int(said["expected_1e8"])), inside
+
+
+def _differing(
+    recorded: Sequence[Row],
+    rows: Sequence[Row],
+    cases: Sequence[JudgedCase],
+    attributes: Sequence[str],
+) -> Iterator[str]:
+    """Yield what of the recorded rows is not what the records give."""
+    told = [row for row in recorded if row.get("test") not in {_NO_LEVEL, _PROMPTS}]
+    for number, (said, row) in enumerate(zip(told, rows, strict=False)):
+        if dict(said) != row:
+            where = " ".join(str(row.get(key, "")) for key in ("test", "attribute", "group"))
+            names = [key for key in {**said, **row} if said.get(key) != row.get(key)]
+            yield f"row {number + 1} ({where.strip()}) differs in {', '.join(sorted(names))}"
+    if len(told) != len(rows):
+        yield f"it has {len(told)} rows of W1 to W7, the records give {len(rows)}"
+    levelless = {name for name in attributes if not any(c.levels.get(name) for c in cases)}
+    if {row.get("attribute") for row in recorded if row.get("test") == _NO_LEVEL} != levelless:
+        yield "it says of other attributes than the records that nothing is known of them"
+
+
+def _utc_day(time_us: int) -> str:
+    return dt.datetime.fromtimestamp(time_us // 1_000_000, dt.UTC).date().isoformat()
+
+
 # ---------------------------------------------------------------- log
 # A whole log, record by record.
 
@@ -2332,6 +3039,7 @@ class LogVerifier:
         self._seeds = Seeds()
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
+        self._windows = Windows()
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -2417,6 +3125,7 @@ class LogVerifier:
             self.report.find(TAMPERED, str(error), seq)
             self._streams.heads[row["stream"]] = (row["stream_seq"], leaf, seq)
         self._tree.append(leaf)
+        self._windows.leaf(leaf)
         root = self._roots.get(self._tree.size)
         if root is not None and self._whole:
             self._under(root, row)
@@ -2457,6 +3166,7 @@ class LogVerifier:
             self._interpret(head, body)
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
+            self._windows.see(head, body)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -2525,6 +3235,7 @@ class LogVerifier:
         self._disclosed.finish(report)
         self._fills.finish(report)
         self._signed.finish(report, self._fills.phoned.relied_on)
+        self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")

@@ -9,6 +9,7 @@ from audit.verifier.parts.canonical import SIZE_MAX, unhex
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
 from audit.verifier.parts.contents.signed import OfficersWord
+from audit.verifier.parts.contents.windows import Windows
 from audit.verifier.parts.records import (
     COLUMNS,
     MAP_BROKEN,
@@ -75,6 +76,7 @@ class LogVerifier:
         self._seeds = Seeds()
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
+        self._windows = Windows()
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
 
@@ -160,6 +162,7 @@ class LogVerifier:
             self.report.find(TAMPERED, str(error), seq)
             self._streams.heads[row["stream"]] = (row["stream_seq"], leaf, seq)
         self._tree.append(leaf)
+        self._windows.leaf(leaf)
         root = self._roots.get(self._tree.size)
         if root is not None and self._whole:
             self._under(root, row)
@@ -200,6 +203,7 @@ class LogVerifier:
             self._interpret(head, body)
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
+            self._windows.see(head, body)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -268,6 +272,7 @@ class LogVerifier:
         self._disclosed.finish(report)
         self._fills.finish(report)
         self._signed.finish(report, self._fills.phoned.relied_on)
+        self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
         if self._seeds.earlier:
             report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")

@@ -1,0 +1,105 @@
+"""The verifier's own tests of fairness give the product's rows, whatever the window."""
+
+import random
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from audit.verifier.verify import JudgedCase, rows_of
+from risk.windows.fairness.window import WindowCase, window_rows
+
+ATTRIBUTES = ("region", "sector", "side", "agent", "client")
+DEALS = 299
+
+
+def drawn(seed: int, count: int) -> list[WindowCase]:
+    """Return a window of two or three regions with planted and honest differences."""
+    draw = random.Random(seed)  # noqa: S311 - a made-up window, not keys
+    regions = ["asia", "europe", "america"][: draw.randint(1, 3)]
+    bias, held_share = draw.choice((0, 350, 2_000)), draw.choice((0.0, 0.1, 0.6))
+    found = []
+    for number in range(count):
+        region = draw.choice(regions)
+        first = region == regions[0]
+        held = first and draw.random() < held_share
+        refused = not held and draw.random() < draw.choice((0.0, 0.2))
+        hits = {"R31"} if held else {draw.choice(("R04", "R07"))} if refused else set()
+        told = draw.random() < 0.8
+        found.append(
+            WindowCase(
+                decision_id=f"d-{number:04d}",
+                day=f"2026-11-{number * 4 // count + 1:02d}",
+                asset_class=draw.choice(("equity", "index", "")),
+                levels={
+                    "region": region if draw.random() < 0.97 else "",
+                    "sector": draw.choice(("bank", "oil")),
+                    "side": draw.choice(("BUY", "SELL")),
+                    "agent": draw.choice(("one", "two")),
+                },
+                features={
+                    "venue": {"asia": "XTKS"}.get(region, "XETR"),
+                    "currency": draw.choice(("USD", "EUR")),
+                },
+                result="held" if held else "rejected" if refused else "approved",
+                rules=frozenset(hits),
+                exposure_bp=round(draw.gauss(0, 1_000)) + (bias if first else 0),
+                filled=draw.random() < 0.7,
+                expected_1e8=round(draw.gauss(0, 1e6)) if told else None,
+                error_1e8=abs(round(draw.gauss(0, 1e6 * (2 if first else 1)))) if told else None,
+                covered=draw.random() < 0.9,
+            )
+        )
+    return found
+
+
+def of_verifier(case: WindowCase) -> JudgedCase:
+    return JudgedCase(
+        name=case.decision_id,
+        day=case.day,
+        asset_class=case.asset_class,
+        levels=case.levels,
+        features=case.features,
+        result=case.result,
+        rules=case.rules,
+        exposure=case.exposure_bp,
+        filled=case.filled,
+        expected=case.expected_1e8,
+        error=case.error_1e8,
+        covered=case.covered,
+    )
+
+
+def short(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None and value != ""}
+
+
+@pytest.mark.parametrize("count", [3, 60, 240, 400])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_verifier_gives_the_products_rows(seed: int, count: int) -> None:
+    cases, root = drawn(seed, count), sha256(f"root {seed}".encode()).digest()
+    product = [
+        short(asdict(row))
+        for row in window_rows(cases, root, ATTRIBUTES, {}, deals=DEALS)
+        if row.test != "W1-W7"
+    ]
+    assert rows_of([of_verifier(case) for case in cases], root, ATTRIBUTES, DEALS) == product
+
+
+def test_the_windows_reach_every_finding_of_every_test() -> None:
+    found = {
+        (row.test, row.finding)
+        for seed in range(6)
+        for row in window_rows(
+            drawn(seed, 400), sha256(f"root {seed}".encode()).digest(), ATTRIBUTES, {}, deals=DEALS
+        )
+    }
+    assert {(f"W{n}", "flagged") for n in range(1, 8)} <= found
+    assert {(f"W{n}", "not flagged") for n in range(1, 8)} <= found
+
+
+def test_another_root_deals_otherwise() -> None:
+    cases = [of_verifier(case) for case in drawn(2, 400)]
+    one, other = (rows_of(cases, sha256(said).digest(), ATTRIBUTES, DEALS) for said in (b"a", b"b"))
+    assert one != other
