@@ -5,7 +5,8 @@ Rules:
 - Orders that reduce count like all others: a basket is one decision.
 - An order by itself is a basket of one.
 
-Not here: that all leave or none (the gateway sends a basket only when each order of it passed).
+Not here: who forms a basket. The gateway takes orders one by one, so each is a basket of its own
+until it takes several at once.
 
 Source: 17 CFR 240.15c3-5(c)(1)(ii); final notices of the FCA and the PRA of May 2024 on a basket of
 2 May 2022.
