@@ -1,7 +1,7 @@
 """Measure what speculation buys: `make bench` writes docs/measured/bench-engine.md.
 
 One process per engine: plain vLLM, vLLM with our shared prompts but no drafter, each drafter, one
-with capture, the default pair, and a compiled loop of the same weights. They take turns on the same
+with capture, pair v2, and a compiled loop of the same weights. They take turns on the same
 seeds, so a busy moment hits all of them and the ratios are paired. The figure is the wall time per
 call of n requests.
 """
@@ -267,7 +267,7 @@ def _shipped(times: Times) -> list[str]:
     word = "reached" if worst >= SHIPPED_BAR else "not reached"
     return [
         f"All of the above is {PAIR.name}, whose target is a trained network of 12 layers. The",
-        f"default pair, {SHIPPED.name}, has one layer and drafts with its target's own rows; times",
+        f"table alone, {SHIPPED.name}, has one layer and drafts with its target's own rows; times",
         (
             "faster than plain vLLM with it:"
             f" {_row(times, (SHIPPED_TABLE, CHOSEN), over=(SHIPPED_NONE, SPEC_K))}"

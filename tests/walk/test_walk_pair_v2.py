@@ -1,4 +1,4 @@
-"""The pair on the fitted scale, which is the default, through the real engine and the whole walk.
+"""The table on the fitted scale, chosen by a setting, through the real engine and the whole walk.
 
 One run serves all tests of this file.
 """
@@ -33,8 +33,8 @@ DECISIONS = 4
 
 
 def countersign(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command in a process of its own, with the pair that a user has."""
-    own = {k: v for k, v in os.environ.items() if k != "COUNTERSIGN_ENGINE__MODEL"}
+    """Run the command in a process of its own, with pair v2 unless another is named."""
+    own = {**os.environ, "COUNTERSIGN_ENGINE__MODEL": str(PAIR)}
     return subprocess.run(
         [sys.executable, "-m", "gateway.cli", *words],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Words are heard by the real engine: rejections where they act, a twin that differs, a replay.
+"""The default pair hears words: drafts rejected where they act, a twin that differs, a replay.
 
 One run of sessions of January 2018 serves all tests of this file; some have news, some have none.
 """
@@ -28,12 +28,12 @@ DECISIONS = 24
 
 
 def countersign(*words: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command with the pair that hears words."""
-    settings = {"COUNTERSIGN_API__PORT": "0", "COUNTERSIGN_ENGINE__MODEL": str(PAIR)}
+    """Run the command with the pair that a user has."""
+    own = {k: v for k, v in os.environ.items() if k != "COUNTERSIGN_ENGINE__MODEL"}
     return subprocess.run(
         [sys.executable, "-m", "gateway.cli", *words],
         cwd=ROOT,
-        env={**os.environ, **settings},
+        env={**own, "COUNTERSIGN_API__PORT": "0"},
         capture_output=True,
         text=True,
         timeout=500,
