@@ -223,7 +223,8 @@ def apply(book: Book, event: BookEvent) -> Book:
     Raises:
         BookError: A quantity, price or unit cannot be booked.
     """
-    book = replace(book, as_of_us=max(book.as_of_us, within(event.time_us, "time")))
+    if within(event.time_us, "time") > book.as_of_us:
+        book = replace(book, as_of_us=event.time_us)
     match event:
         case Reserved():
             return _reserve(book, event)
@@ -249,12 +250,12 @@ def apply(book: Book, event: BookEvent) -> Book:
 def without(book: Book, decision_id: str) -> Book:
     """Return the book without a decision's reservation."""
     left = tuple(r for r in book.reservations if r.decision_id != decision_id)
-    return replace(book, reservations=left)
+    return book if len(left) == len(book.reservations) else replace(book, reservations=left)
 
 
 def reserving(book: Book, held: OpenReservation) -> Book:
     """Return the book with this reservation, in place of the decision's earlier one."""
-    kept = without(book, held.decision_id).reservations
+    kept = (r for r in book.reservations if r.decision_id != held.decision_id)
     return replace(book, reservations=tuple(sorted((*kept, held), key=lambda r: r.decision_id)))
 
 
@@ -372,12 +373,12 @@ def _mark(book: Book, event: Marked) -> Book:
 
 def _measure(book: Book) -> Book:
     """Update the peak and the day's low with the new equity."""
-    equity = within(book.equity_minor, "equity")
-    return replace(
-        book,
-        peak_minor=max(book.peak_minor, equity),
-        day=replace(book.day, low_minor=min(book.day.low_minor, equity)),
-    )
+    equity, day = within(book.equity_minor, "equity"), book.day
+    if day.low_minor <= equity <= book.peak_minor:
+        return book
+    if equity < day.low_minor:
+        day = replace(day, low_minor=equity)
+    return replace(book, peak_minor=max(book.peak_minor, equity), day=day)
 
 
 def _start_day(book: Book, event: DayStarted) -> Book:

@@ -88,7 +88,10 @@ class BookLosses:
         losses, trips = [], 0
         for scaled in self._scaled(held):
             losses.append(-(scaled[-1] // _SCALE))
-            if not self._calm(min(scaled) // _SCALE, max(scaled) // _SCALE):
+            low = min(scaled) // _SCALE
+            if self._sinks(low):
+                trips += 1
+            elif not self._calm(low, max(scaled) // _SCALE):
                 trips += self._trips([one // _SCALE for one in scaled])
         shortfall, error = shortfall_of(losses)
         bound = -(-(shortfall * BP + error * self.errors_bp) // BP)
@@ -108,6 +111,17 @@ class BookLosses:
             return
         for rest, path in zip(self.rest, self.moves, strict=True):
             yield [a + held * move for a, move in zip(rest, path, strict=True)]
+
+    def _sinks(self, low: int) -> bool:
+        """Return whether a path whose lowest change in value is `low` surely trips a limit.
+
+        The peak never falls, so an equity below today's drawdown floor is below every later one.
+        """
+        lowest, peak_left = self.equity_minor + low, BP - self.limits.drawdown_bp
+        if lowest <= 0:
+            return True
+        floor = self.peak_minor * peak_left
+        return peak_left >= 0 and lowest * BP < floor <= self.equity_minor * BP
 
     def _calm(self, low: int, high: int) -> bool:
         """Return whether a path between these changes in value surely trips nothing.
