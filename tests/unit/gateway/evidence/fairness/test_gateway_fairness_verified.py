@@ -1,0 +1,240 @@
+"""The outsider's verifier computes a run of fairness again from a dump; a changed one fails."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as with_fields
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.verifier import verify
+from gateway.evidence.fairness.report import run_tests
+from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
+from risk.documents import document_of
+from risk.intent import Intent, Side
+from risk.verdict import (
+    Action,
+    Bound,
+    Outcome,
+    Reason,
+    RuleId,
+    RuleResult,
+    Scope,
+    Unit,
+    make_verdict,
+    verdict_document,
+)
+from tests.doubles.audit_log import RUN, SIGNER, TIME_US, MemoryLog, dump_of
+from tests.doubles.risk_cases import intent_with
+
+REGIONS = {"SPXN": "north-america", "EUXN": "europe"}
+DAYS = ("2018-01-02", "2018-01-03")
+DEALS = 99
+CASES = 140
+FILL = {"instrument": "SPXN", "side": "BUY", "qty_lots": 1, "price_ticks": 1}
+FILL |= {"fee_minor": 0, "unit_minor": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The records of a log in memory, and its root at any size."""
+
+    log: MemoryLog
+
+    def records(
+        self, *, kinds: Iterable[Kind] | None = None, before_seq: int | None = None
+    ) -> Iterator[Record]:
+        wanted = set(kinds or Kind)
+        for row in self.log.rows[:before_seq]:
+            record = Record(**{name: row[name] for name in Record.__struct_fields__})
+            if record.kind in wanted:
+                yield record
+
+    def root(self, size: int) -> bytes:
+        tree = verify.Tree()
+        for row in self.log.rows[:size]:
+            tree.append(row["leaf"])
+        return tree.root()
+
+
+def draft(stream: str, kind: Kind, key: str, payload: dict[str, Any]) -> Draft:
+    return Draft(stream=stream, kind=kind, payload=payload, actor="gateway", idem_key=key)
+
+
+def mark(symbol: str, at_us: int, ticks: int, kind: str, day: str) -> Draft:
+    body = {**RUN, "instrument": symbol, "price_ticks": ticks, "kind": kind}
+    body |= {"market_time_us": at_us, "session_date": day}
+    return draft(f"market/{symbol}", Kind.MARK_TAKEN, f"mark:{symbol}:{at_us}:{kind}", body)
+
+
+def case_of(rng: random.Random, n: int, at_us: int) -> Iterator[Draft]:
+    """Yield one decision: a forecast, a verdict that a region biases, and perhaps a trade."""
+    symbol = rng.choice(sorted(REGIONS))
+    stream = f"decision/d{n:04d}"
+    expected = rng.randrange(-400, 400) * 1_000
+    forecast = {"as_of_us": at_us, "horizon": 1, "expected_1e8": expected}
+    forecast |= {"interval_low_1e8": expected - 300_000, "interval_high_1e8": expected + 300_000}
+    yield draft(stream, Kind.FORECAST_MADE, "forecast", {"attempt": 0, "forecast": forecast})
+    biased = 400 if symbol == "EUXN" else 0
+    result = rng.choices(["approved", "held", "rejected"], [6, 2 + biased // 200, 2])[0]
+    action = {"approved": "ALLOW", "held": "HOLD", "rejected": "REJECT"}[result]
+    side = rng.choice(["BUY", "SELL"])
+    exposure = rng.randrange(100, 900) * (1 if side == "BUY" else -1) + biased
+    intent = intent_with(
+        author=rng.choice(["ann", "bob"]),
+        instrument=symbol,
+        side=Side(side),
+        target_exposure_bp=exposure,
+    )
+    yield draft(stream, Kind.VERDICT_GIVEN, "verdict", given(f"d{n:04d}", intent, result, action))
+    if result == "approved" and rng.random() < 0.7:
+        body: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "trade_date": "20180102"}
+        body |= {"exec_id": f"e{n}", "report": {}, "ord_status": "2", "terminal": True}
+        body |= {"fill": FILL, "last_lots": 1, "session": "EMS", "inbox_offset": n}
+        body |= {"order_state": "filled", "market_time_us": at_us}
+        yield draft(stream, Kind.ORDER_REPORTED, "report", body)
+
+
+def given(decision_id: str, intent: Intent, result: str, action: str) -> dict[str, Any]:
+    """Return what a verdict's record says, with one rule that ended as it did."""
+    rule = RuleResult(
+        rule_id=RuleId.R10,
+        check="share",
+        version=1,
+        scope=Scope.INSTRUMENT,
+        observed=1,
+        limit=1,
+        margin=0,
+        unit=Unit.FLAG,
+        bound=Bound.MAX,
+        outcome=Outcome.PASS,
+        action=Action[action],
+        reason=Reason.WITHIN_LIMIT,
+    )
+    digest = "0" * 64
+    verdict = make_verdict(
+        results=(rule,), policy_digest=digest, intent_digest=digest, state_digest=digest
+    )
+    return {
+        **RUN,
+        "basis_seq": 0,
+        "decision_id": decision_id,
+        "intent": document_of(intent),
+        "verdict": verdict_document(verdict),
+        "result": result,
+        "policy_digest": digest,
+        "kill_epoch": 0,
+        "market_now_us": TIME_US,
+        "send_before_us": TIME_US,
+        "reservation": None,
+    }
+
+
+def played(seed: int = 1) -> MemoryLog:
+    """Return a log of two days of decisions in two regions, with their closes."""
+    rng, log = random.Random(seed), MemoryLog()  # noqa: S311 - a case, not a secret
+    for symbol, region in REGIONS.items():
+        listed = {"symbol": symbol, "asset_class": "equity", "currency": "USD"}
+        body = {"instrument": listed, "reference": {"region": region, "mic": f"X{symbol}"}}
+        log.append(draft(f"market/{symbol}", Kind.INSTRUMENT_LISTED, f"listed:{symbol}", body))
+    for number, day in enumerate(DAYS):
+        at_us = TIME_US + number * 86_400_000_000
+        for symbol in REGIONS:
+            log.append(mark(symbol, at_us, 10_000, "open", day))
+            log.append(mark(symbol, at_us, 10_000, "close", day))
+        for n in range(CASES):
+            log.append(*case_of(rng, number * CASES + n, at_us + 1))
+        for symbol in REGIONS:
+            log.append(mark(symbol, at_us + 9, 10_000 + rng.randrange(-30, 30), "close", day))
+    return log
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[MemoryLog, FairnessTested]:
+    log = played()
+    source = Source(log)
+    run = run_tests(source, source.root, (DAYS[0], DAYS[-1]), deals=DEALS)
+    return log, run
+
+
+def judged(log: MemoryLog, run: FairnessTested) -> verify.Report:
+    """Return the verifier's report on the log with a run put on its record."""
+    whole = deepcopy(log)
+    whole.append(fairness_tested(run))
+    whole.checkpoint()
+    return verify.verify_dump(dump_of(whole), [str(SIGNER.vkey)])
+
+
+def test_a_true_run_follows_with_every_test_judged(made: tuple[MemoryLog, FairnessTested]) -> None:
+    log, run = made
+    told = {row["test"] for row in run.results if row["finding"] in {"flagged", "not flagged"}}
+    assert {"W1", "W2", "W3", "W4", "W5", "W6", "W7"} <= told, "every statistic is compared"
+    report = judged(log, run)
+    assert report.exit_code == verify.OK, report.lines
+    assert any(line.startswith("1 of 1 runs of the tests of fairness") for line in report.lines)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_changed_figure_of_any_test_fails_and_is_named(
+    made: tuple[MemoryLog, FairnessTested], place: int
+) -> None:
+    log, run = made
+    rows = [n for n, row in enumerate(run.results) if "observed" in row]
+    at = rows[place * (len(rows) - 1) // 3]
+    changed = {**run.results[at], "observed": run.results[at]["observed"] + 1}
+    report = judged(
+        log, with_fields(run, results=(*run.results[:at], changed, *run.results[at + 1 :]))
+    )
+    assert report.exit_code == verify.TAMPERED
+    assert changed["test"] in report.reason
+
+
+def test_another_seed_a_left_out_case_and_a_left_out_row_fail(
+    made: tuple[MemoryLog, FairnessTested],
+) -> None:
+    log, run = made
+    other = Source(log).root(run.size - 1)
+    assert "its root is not the log's" in judged(log, with_fields(run, root=other.hex())).reason
+    fewer = run_tests(Source(log), Source(log).root, DAYS, below=run.size - 40, deals=DEALS)
+    for changed in (
+        with_fields(run, cases=run.cases - 1),
+        with_fields(run, results=run.results[:-5]),
+        with_fields(fewer, size=run.size, root=run.root),
+        with_fields(run, size=10_000),
+    ):
+        assert judged(log, changed).exit_code == verify.TAMPERED
+
+
+def test_a_permutation_test_of_another_seed_is_not_the_roots(
+    made: tuple[MemoryLog, FairnessTested],
+) -> None:
+    log, run = made
+    shopped = run_tests(Source(log), lambda _: bytes(32), DAYS, deals=DEALS)
+    report = judged(log, with_fields(shopped, root=run.root))
+    assert report.exit_code == verify.TAMPERED
+    assert "W3" in report.reason
+
+
+def test_one_command_does_it(made: tuple[MemoryLog, FairnessTested], tmp_path: Path) -> None:
+    log, run = made
+    whole = deepcopy(log)
+    whole.append(fairness_tested(run))
+    whole.checkpoint()
+    file = tmp_path / "ledger.dump"
+    file.write_bytes(b"".join(dump_of(whole)))
+    command = [sys.executable, verify.__file__, str(file), "--key", str(SIGNER.vkey)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == verify.OK, done.stdout
+    assert "1 of 1 runs of the tests of fairness" in done.stdout
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:20] + lines[21:]))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != verify.OK
+    assert "the tests of fairness cannot be repeated" in done.stdout
