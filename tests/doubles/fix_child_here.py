@@ -1,6 +1,7 @@
 """A FIX child in this process: it hears each frame of its supervisor and answers as it is told."""
 
 import contextlib
+import itertools
 import queue
 import socket
 import threading
@@ -12,6 +13,7 @@ from typing_extensions import override
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import Frame, SessionState, encode, frames
+from fix.wire.messages import Fields
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
 
@@ -130,7 +132,9 @@ class World:
                 """Be at the other end of a socket."""
                 assert config is world.config
                 self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
+                self.prepared: dict[str, Fields] = {}
                 self.dead = threading.Event()
+                self._numbers = itertools.count(1)
                 self._left_alone = False
                 self.lock = threading.Lock()
                 self.link, theirs = socket.socketpair()
