@@ -2720,6 +2720,8 @@ def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
 _REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
 _LISTED = ("region", "sector", "mic", "currency", "asset_class")
 _NO_LEVEL, _PROMPTS = "W1-W7", "F2"
+_DEALS_MAX = 100_000
+"""Most that a gateway puts on record."""
 _RETURN_UNIT = 100_000_000
 
 Told = tuple[int, str, str, int, Mapping[str, Any]]
@@ -2788,7 +2790,10 @@ class Windows:
 
     def _judge(self, report: Report, seq: int, run: Mapping[str, Any]) -> bool:
         """Report what of a run does not follow from the records; return whether all does."""
-        size = int(run["size"])
+        size, deals = int(run["size"]), int(run["deals"])
+        if not 0 < deals <= _DEALS_MAX:  # more would keep a reader waiting for days
+            report.find(TAMPERED, f"a run of {deals} deals: 1 to {_DEALS_MAX} are possible", seq)
+            return False
         below = [one for one in self._told if one[0] < size] if size <= seq else []
         found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
         needed = max((one.seq + 1 for one in found.values()), default=0)
@@ -2803,7 +2808,7 @@ class Windows:
             )
             return False
         cases = [judged_case(name.partition("/")[2], one) for name, one in found.items()]
-        rows = rows_of(cases, root, run["criteria"]["attributes"], int(run["deals"]))
+        rows = rows_of(cases, root, run["criteria"]["attributes"], deals)
         differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
         for text in differing:
             report.find(TAMPERED, text, seq)

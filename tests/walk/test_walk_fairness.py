@@ -104,6 +104,7 @@ def test_an_outsider_repeats_a_run_and_finds_every_lie(walk_state: Path, tmp_pat
         lie(settings, results=tuple(rows[1:])): "differs in",
         lie(settings, root="0" * 64): "its root is not the log's",
         lie(settings, size=honest.size - 1): "the records have",
+        lie(settings, deals=2**50): "100000 are possible",
         lie(settings, cases=honest.cases - 1): "the records have",
         lie(settings, first_day="1999-01-01", last_day="1999-01-02"): "the records have 0",
     }
