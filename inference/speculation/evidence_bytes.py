@@ -24,7 +24,6 @@ from typing import Final
 from inference.errors import CaptureError
 from inference.speculation.capture import MAGIC as MAGIC_1
 from inference.speculation.capture import decode_capture
-from inference.speculation.condense import condense
 from inference.speculation.evidence import Bracket, Evidence, RoundEvidence
 from inference.speculation.rounds import (
     DrafterKind,
@@ -107,6 +106,8 @@ def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
     try:
         if faults := disagreements(capture, table):
             raise CaptureError(f"{faults[0]} does not recompute")
+        from inference.speculation.condense import condense  # noqa: PLC0415 - numpy, for old ones only
+
         return condense(capture, table)
     except (LookupError, ValueError, ArithmeticError) as error:
         raise CaptureError(f"capture cannot be decided: {error}") from error
