@@ -122,16 +122,23 @@ def scaled_all(
 
 
 def scaled(
-    raw: RawSeries, times: Sequence[int], returns: Sequence[float], shelf: FitShelf
+    raw: RawSeries,
+    times: Sequence[int],
+    returns: Sequence[float],
+    shelf: FitShelf,
+    from_us: int = 0,
 ) -> ScaledSeries:
-    """Return a cleaned series with the scale before each return from the first fit on."""
+    """Return a cleaned series with the scale before each return from the first fit on.
+
+    No fit is made before the first bar that closes at or after `from_us`.
+    """
     count = len(returns)
     state = {name: np.full(count, np.nan) for name in ("garch", "gjr", "long", "sigmas")}
     ranges, falls = np.zeros((count, MONTH)), np.zeros(count)
     fit_of, bins, ratios = (np.zeros(count, dtype=np.int64) for _ in range(3))
     fits: list[ScaleFit] = []
     found = ranges_in(raw, times, returns)
-    for start, stop in segments(times, FIT_MIN):
+    for start, stop in segments(times, max(FIT_MIN, bisect_left(times, from_us))):
         fit = shelf.before(times, returns, found, start)
         fits.append(fit)
         begin = max(0, start - SERVED_RETURNS)
