@@ -33,7 +33,7 @@ _EXAMPLES = """\
 examples:
   python -m inference.training.judged choose --data-dir ../shared/data --manifest M.json
   python -m inference.training.judged look --data-dir ../shared/data --manifest M.json \\
-      --why "release" --page docs/measured/evaluation.md
+      --at 2026-11-23T19:00 --page docs/measured/evaluation.md
 """
 SEED: Final = 126
 CANDIDATES: Final = ("ewma", "garch", "gjr")
@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     add("--manifest", type=Path, required=True, help="what `choose` writes and `look` reads")
     add("--fits", type=Path, help="file that keeps fits between runs")
     add("--register", type=Path, default=_HERE / "looks.jsonl", help="register of looks")
+    add("--at", default="", help="time of the look, ISO, UTC; `look` needs it")
     add("--why", default="release of the default pair", help="reason, for the register")
     add("--page", type=Path, help="page to write")
     return made
@@ -103,7 +104,7 @@ def _look(args: argparse.Namespace) -> None:
     if (manifest["data_digest"], manifest["pair_digest"]) != (ground_digest(raws), _pair_digest()):
         raise TrainingDataError("the data or the pair are not those that the manifest froze")
     look = Look(
-        at_us=int(datetime.now(UTC).timestamp() * 1e6),
+        at_us=int(datetime.fromisoformat(args.at).replace(tzinfo=UTC).timestamp()) * 1_000_000,
         who=getpass.getuser(),
         why=args.why,
         range_from="2016-01-01",

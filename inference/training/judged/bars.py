@@ -35,6 +35,8 @@ _HOUR_WEIGHT: Final = 10.0
 """Returns that the plain level counts as when an hour of the week is estimated."""
 _NEW_YORK: Final = ZoneInfo("America/New_York")
 _WEEK_HOURS: Final = 168
+LEAST_OWN: Final = 100
+"""Own standardised returns before a quarter without which its origins are left out."""
 _WARM: Final = 299
 _WIDTHS: Final = np.diff(EDGES)
 
@@ -62,6 +64,14 @@ def shipped_rows(table: Floats, series: ScaledSeries, where: Ints) -> Rows:
     states, which = np.unique(states_of(series, where), return_inverse=True)
     held = np.asarray(table[states], dtype=np.float64)
     return Rows(table=held / held.sum(axis=1, keepdims=True), which=which)
+
+
+def ready(series: ScaledSeries, where: Ints) -> Ints:
+    """Return the origins at which codec-alone has enough residuals; all rivals use these."""
+    owners, begins = np.unique(series.fit_of[series.first :], return_index=True)
+    past = dict(zip(owners.tolist(), begins.tolist(), strict=True))
+    enough = [past[int(owner)] - 1 >= LEAST_OWN for owner in series.fit_of[where]]
+    return where[np.asarray(enough, dtype=bool)]
 
 
 def own_rows(series: ScaledSeries, where: Ints) -> Rows:

@@ -29,6 +29,7 @@ from inference.training.judged.bars import (
     own_rows,
     path_makers,
     ranks,
+    ready,
     row_tail,
     sampled_crps,
     shipped_rows,
@@ -66,13 +67,13 @@ def judge(
         for number, one in enumerate(series):
             if one.scaled.frequency is not frequency:
                 continue
-            where = one.scaled.between(*span)
+            where = ready(one.scaled, one.scaled.between(*span))
             if len(where) < LEAST:
                 continue
             rows = shipped_rows(table, one.scaled, where)
             rank = ranks(one.scaled, where, rows)
             inside.setdefault(one.scaled.asset_class.value, []).append(
-                (rank >= _LOW) & (rank <= _HIGH)
+                ((rank >= _LOW) & (rank <= _HIGH)).astype(float)
             )
             _first_bar(parts, tests, one, where, rows, seed + number)
             _later_bars(parts, one.scaled, where, table, seed + number)

@@ -43,8 +43,8 @@ difference. Tracking is the mean of |realised / target - 1| over 63-day windows 
         _backtests(figures),
         "## The same figures on 2014-2015",
         (
-            "These years chose the baseline and the range's weight, and **the shipped rows learnt from "
-            "them**, so they are in sample. The model card has the rows learnt to 2013."
+            "These years chose the baseline and the range's weight, and **the shipped rows learnt "
+            "from them**, so they are in sample. The model card has the rows learnt to 2013."
         ),
         _table(_bars(manifest, before)),
         "## Not reached by this page",
@@ -68,7 +68,8 @@ def _bars(manifest: dict[str, Any], figures: dict[str, Any]) -> list[_Line]:
         limit = _POINT[name]
         lines.append(_line(f"daily CRPS / {rival}, 1 bar: at most {limit:.3f}", one, limit))
         for horizon, upper in _UPPER.items():
-            text = f"daily CRPS / {rival}, {horizon} bars: upper end at most {upper:.3f}"
+            bars = "1 bar" if horizon == 1 else f"{horizon} bars"
+            text = f"daily CRPS / {rival}, {bars}: upper end at most {upper:.3f}"
             lines.append(_line(text, daily[f"crps/{rival}/{horizon}"], upper, end=True))
     lines.append(_line("daily CRPS / EWMA, 1 bar: at most 0.990", daily["crps/ewma/1"], 0.990))
     hourly = figures.get("hourly")
