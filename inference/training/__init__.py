@@ -9,6 +9,6 @@ Not here: serving.
     distil       the target's two drafters: a one-layer network and a table
     evaluation/  scores and the model card
     scaled/      pair v2: the table on the fitted scale
-    judged/      the default pair on 2016-2017, against one frozen baseline
+    judged/      pair v2 on 2016-2017, against one frozen baseline
     hearing/     pair v3: the same table as drafter, and a target that hears words
 """

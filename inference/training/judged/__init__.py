@@ -1,4 +1,4 @@
-"""The desk's judgement of the default pair: one series per company, one look at 2016-2017.
+"""The desk's judgement of pair v2: one series per company, one look at 2016-2017.
 
 Not here: forecasts of any folder (`evaluation/walkforward`), how rows are learnt (`scaled`).
 

@@ -23,7 +23,7 @@ from inference.training.scaled.choice import CHOICE_END_US, LEARN_END_US
 from inference.training.scaled.history import FitShelf
 
 _ABOUT = """\
-Judge the default pair as a desk would, against the one baseline that was best on 2014-2015.
+Judge pair v2 as a desk would, against the one baseline that was best on 2014-2015.
 
 `choose` reads nothing after 2015 and writes the manifest: series (one per company), their digests,
 the baseline, figures of 2014-2015. `look` records itself first, then scores 2016-2017 against what
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     add("--fits", type=Path, help="file that keeps fits between runs")
     add("--register", type=Path, default=_HERE / "looks.jsonl", help="register of looks")
     add("--at", default="", help="time of the look, ISO, UTC; `look` needs it")
-    add("--why", default="release of the default pair", help="reason, for the register")
+    add("--why", default="release of pair v2", help="reason, for the register")
     add("--page", type=Path, help="page to write")
     return made
 

@@ -19,16 +19,16 @@ def evaluation_page(manifest: dict[str, Any], found: dict[str, Any]) -> str:
     )
     ranged = ", ".join(f"{part['ranged']} {name}" for name, part in figures.items())
     parts = [
-        "# The default pair, 2016-2017",
+        "# Pair v2, 2016-2017",
         (
             "Written by `python -m inference.training.judged look`. Look "
             f"{found['look']} at these years by this code, recorded in "
             "`inference/training/judged/looks.jsonl`; nothing was tuned after it."
         ),
         f"""One series per company and frequency ({sizes}), each forecast at every bar, 5 and 20
-bars at every fifth bar by 256 paths. Pair v2's rows are those shipped, learnt to 2015; the scale
-is fitted each quarter on the series' own past. Ratios are geometric means over series, below 1 is
-better; differences are means over series, below 0 is better. Intervals draw calendar months for all
+bars at every fifth bar by 256 paths. Pair v2's rows are those shipped, learnt to 2015, and pair
+v3's where there is no news; the scale is fitted each quarter on the series' own past. Ratios are
+geometric means over series, below 1 is better; differences are means over series, below 0 is better. Intervals draw calendar months for all
 series at once, in runs of 1, 2 and 3 months for 1, 5 and 20 bars. The one daily baseline,
 `{manifest["baseline_daily"]}`, was best of {", ".join(manifest["candidates"])} on 2014-2015;
 manifest {found["manifest"][:16]}. `codec` is filtered simulation on the same scale with the series'
