@@ -52,18 +52,18 @@ class FirstBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowChoice:
     """Different rows [k, 256] of a binned forecaster and which one [n] holds at each origin."""
 
     table: Floats
     which: Ints
 
 
-def shipped_rows(table: Floats, series: ScaledSeries, where: Ints) -> Rows:
+def shipped_rows(table: Floats, series: ScaledSeries, where: Ints) -> RowChoice:
     """Return the pair's rows at these origins."""
     states, which = np.unique(states_of(series, where), return_inverse=True)
     held = np.asarray(table[states], dtype=np.float64)
-    return Rows(table=held / held.sum(axis=1, keepdims=True), which=which)
+    return RowChoice(table=held / held.sum(axis=1, keepdims=True), which=which)
 
 
 def ready(series: ScaledSeries, where: Ints) -> Ints:
@@ -74,7 +74,7 @@ def ready(series: ScaledSeries, where: Ints) -> Ints:
     return where[np.asarray(enough, dtype=bool)]
 
 
-def own_rows(series: ScaledSeries, where: Ints) -> Rows:
+def own_rows(series: ScaledSeries, where: Ints) -> RowChoice:
     """Return codec-alone's rows: one for each quarter, from the series' own past."""
     owners, which = np.unique(series.fit_of[where], return_inverse=True)
     smooth = kernel(_SMOOTH_BINS)
@@ -84,10 +84,10 @@ def own_rows(series: ScaledSeries, where: Ints) -> Rows:
         past = series.bins[series.first + 1 : begin]
         row = np.maximum(np.bincount(past, minlength=words.N_BINS) @ smooth / len(past), FLOOR)
         rows.append(row / row.sum())
-    return Rows(table=np.asarray(rows), which=which)
+    return RowChoice(table=np.asarray(rows), which=which)
 
 
-def binned_bar(series: ScaledSeries, where: Ints, rows: Rows) -> FirstBar:
+def binned_bar(series: ScaledSeries, where: Ints, rows: RowChoice) -> FirstBar:
     """Return the first bar of a binned forecaster, exact for its bins."""
     sigma, held = series.sigmas[where], rows.table[rows.which]
     mean = rows.table @ np.asarray(FIRST_MOMENTS)
@@ -101,7 +101,7 @@ def binned_bar(series: ScaledSeries, where: Ints, rows: Rows) -> FirstBar:
     )
 
 
-def ranks(series: ScaledSeries, where: Ints, rows: Rows) -> Floats:
+def ranks(series: ScaledSeries, where: Ints, rows: RowChoice) -> Floats:
     """Return the probability integral transform of each return."""
     return row_cdf(rows.table[rows.which], series.returns[where] / series.sigmas[where])
 

@@ -21,7 +21,7 @@ from inference.training.evaluation.statistics.ratios import ScorePair, pooled
 from inference.training.judged.bars import (
     TAIL,
     FirstBar,
-    Rows,
+    RowChoice,
     binned_bar,
     ewma_crps,
     hour_crps,
@@ -99,7 +99,7 @@ def _first_bar(
     tests: list[dict[str, float]],
     one: JudgedSeries,
     where: Ints,
-    rows: Rows,
+    rows: RowChoice,
     seed: int,
 ) -> None:
     series = one.scaled
@@ -167,7 +167,7 @@ def _tracking(value: Floats, variance: Floats) -> Floats:
 
 
 def _backtests(
-    hits: Floats, value: Floats, bar: FirstBar, rows: Rows, seed: int
+    hits: Floats, value: Floats, bar: FirstBar, rows: RowChoice, seed: int
 ) -> dict[str, float]:
     """Return p-values of three tests; the last draws worlds from the forecaster's own law."""
     seen = acerbi_szekely(value, bar.var, bar.shortfall, TAIL)

@@ -28,11 +28,12 @@ def evaluation_page(manifest: dict[str, Any], found: dict[str, Any]) -> str:
         f"""One series per company and frequency ({sizes}), each forecast at every bar, 5 and 20
 bars at every fifth bar by 256 paths. Pair v2's rows are those shipped, learnt to 2015, and pair
 v3's where there is no news; the scale is fitted each quarter on the series' own past. Ratios are
-geometric means over series, below 1 is better; differences are means over series, below 0 is better. Intervals draw calendar months for all
-series at once, in runs of 1, 2 and 3 months for 1, 5 and 20 bars. The one daily baseline,
-`{manifest["baseline_daily"]}`, was best of {", ".join(manifest["candidates"])} on 2014-2015;
-manifest {found["manifest"][:16]}. `codec` is filtered simulation on the same scale with the series'
-own standardised returns since 2013, up to each quarter. QLIKE has the range as proxy where the file
+geometric means over series, below 1 is better; differences are means over series, below 0 is
+better. Intervals draw calendar months for all series at once, in runs of 1, 2 and 3 months for 1, 5
+and 20 bars. The one daily baseline, `{manifest["baseline_daily"]}`, was best of
+{", ".join(manifest["candidates"])} on 2014-2015; manifest {found["manifest"][:16]}.
+`codec` is filtered simulation on the same scale with the series' own standardised returns since
+2013, up to each quarter. QLIKE has the range as proxy where the file
 has ranges ({ranged} series), else the squared return.""",
         "## Bars",
         _table(_bars(manifest, figures)),
