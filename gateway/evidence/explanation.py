@@ -23,6 +23,7 @@ from inference.codec.vocabulary import BIN_START
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, read_evidence
+from inference.speculation.overruled import overruled
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
 from inference.speculation.totals import paths, totals
@@ -204,6 +205,10 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
         "drafted": counted.drafted,
         "accepted": counted.accepted,
         "mean_accepted": counted.mean_accepted,
+        "overruled": [
+            {"bar": one.bar, "decided": one.decided, "rejected": one.rejected, "excess": one.excess}
+            for one in overruled(evidence, table)
+        ],
         "first_row": list(evidence.first_row),
         "trajectories": [
             {

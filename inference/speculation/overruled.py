@@ -38,7 +38,8 @@ def overruled(evidence: Evidence, table: QTable | None = None) -> tuple[Overrule
     judge = Judge(evidence, table)
     found: dict[int, list[tuple[bool, float]]] = {}
     for r in evidence.rounds:
-        for j in range(r.verified):
+        kept = r.accepted + 1 - r.truncated  # a draft beyond the last bar decided nothing
+        for j in range(min(r.verified, kept)):
             q = judge.q_of(r, j, r.drafts[j])
             short = max(0.0, 1.0 - r.p[j] / q)
             found.setdefault(r.step + j, []).append((j >= r.accepted, short))

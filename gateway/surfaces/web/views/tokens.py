@@ -6,6 +6,7 @@ from math import log
 from inference.codec.bins import z_of
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
+from inference.speculation.overruled import OverruledBar, overruled
 from inference.speculation.rounds import QTable, RoundOutcome
 from inference.speculation.seeds import accept_draw
 
@@ -70,6 +71,7 @@ class TokensView:
     Attributes:
         checked: positions recomputed from the record; None without the drafter's table.
         faults: positions that do not follow from the record.
+        bars: rejections and excess by bar; empty without the drafter's table.
     """
 
     spec_k: int
@@ -85,6 +87,7 @@ class TokensView:
     max_entropy: float
     checked: int | None
     faults: int
+    bars: tuple[OverruledBar, ...]
 
 
 def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> TokensView:
@@ -116,6 +119,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         max_entropy=log(capture.n_bins),
         checked=None if judge is None else sum(r.verified + 1 for r in capture.rounds),
         faults=faults,
+        bars=() if judge is None else overruled(capture, table),
     )
 
 

@@ -124,3 +124,11 @@ def test_an_uncertain_row_is_shaded_deeper(
     shown = tokens_view(replace(capture, rounds=rounds), table)
     assert {one.last.shade for path in shown.paths for one in path.rounds} == {shade}
     assert shade < SHADES
+
+
+def test_where_the_drafter_was_overruled_is_told_by_bar(capture: Evidence, table: QTable) -> None:
+    view = tokens_view(capture, table)
+    assert [bar.bar for bar in view.bars] == list(range(view.bars[0].bar, 10))
+    assert 0 < sum(bar.rejected for bar in view.bars) <= view.rejected
+    assert all(0.0 <= bar.excess <= 1.0 for bar in view.bars)
+    assert tokens_view(capture, None).bars == ()
