@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-seeds exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ mutate: setup ## plant faults, known ones and N drawn by SEED; the tests must no
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train
+
+bench-seeds: setup ## sample each decision of a playback under other seeds (minutes)
+	@$(BIN)/python -m scripts.bench_seeds $(STATE)
 
 playback: setup ## play 250 decisions in a new ledger and write docs/measured/playback.md (minutes)
 	@$(BIN)/python scripts/playback_page.py

@@ -70,6 +70,7 @@ class Kind(StrEnum):
     POLICY_ANNOUNCED = "policy_announced"
     REVIEW_DRAWN = "review_drawn"
     REVIEW_ANSWERED = "review_answered"
+    FORECAST_SCORED = "forecast_scored"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
     CASE_MOVED = "case_moved"

@@ -112,6 +112,13 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "review:<review_seq>:<reviewed_id>:<actor_name>",
     ),
     _spec(
+        Kind.FORECAST_SCORED,
+        StreamClass.MARKET,
+        "scored_id instrument attempt step forecast_seq snapshot_seq base_us came_us came_1e8"
+        " model_digest target table",
+        "scored:<scored_id>:<attempt>:<step>",
+    ),
+    _spec(
         Kind.CASE_OPENED,
         _CASE,
         "case_id indicator who instrument at_us evidence agents accounts",

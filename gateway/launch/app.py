@@ -1,8 +1,7 @@
 """The composition root: starts and stops every part in a fixed order.
 
 Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
-child, inbox, abandoned decisions and unsent approvals, logon and reconciliation, HTTP. Stop: the
-reverse.
+child, inbox, abandoned decisions and unsent approvals, reconciliation, HTTP. Stop: the reverse.
 
 Not here: what a part does, how it is made (`parts`).
 """
@@ -64,6 +63,7 @@ from gateway.launch.threads.conduct import start_conduct
 from gateway.launch.threads.files import start_files
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.launch.threads.pulse import start_pulse
+from gateway.launch.threads.scoring import ForecastWatch
 from gateway.launch.threads.settler import Settler
 from gateway.privacy.erasure import complete, make_privacy
 from gateway.surfaces.server import Server, build_site, entrance_of
@@ -178,7 +178,7 @@ class _Starter:
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
         ledger.subscribe(site.state.flow.follow)
-        server.start(start_alarms(plan, self._stack, desk, ledger, site))
+        server.start(start_alarms(plan, self._stack, desk, ledger, site, self._scores))
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
@@ -215,6 +215,7 @@ class _Starter:
                 "recording a kill": desk.kill_switch.record_missing,
                 "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
+                "scoring forecasts": self._scores.look,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
                 **({} if feeding is None else {"watching the feeds": feeding.watch}),
             }
@@ -260,7 +261,8 @@ class _Starter:
         profile: Profile,
     ) -> Desk:
         plan = self._plan
-        section = make_section(plan, word, ledger, reader)
+        self._scores = ForecastWatch(reader, ledger)
+        section = make_section(plan, word, ledger, reader, self._scores)
         tools = make_tools(plan, ledger, engine)
         cancel_all, drills = make_controls(word, fix, ledger, reader, self._orders)
         self._events.cancel_all = cancel_all

@@ -1,6 +1,7 @@
 """Functions that make the controls apart from the kill; see `app`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from audit.records.record import Draft
@@ -19,6 +20,7 @@ from gateway.installation.children.shadow import ShadowFix
 from gateway.installation.keys.mode_mark import signed_mode
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
+from gateway.launch.threads.scoring import ForecastWatch
 from gateway.walk.approval import beyond_pilot, held_back
 from gateway.walk.journal.control.modes import Mode, mode_entered
 from gateway.walk.journal.verdict import VerdictGiven
@@ -69,8 +71,11 @@ def make_foreign(ledger: Ledger, reader: LedgerReader, profile: Profile) -> Fore
     return foreign
 
 
-def make_section(plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReader) -> Section:
+def make_section(
+    plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReader, scores: ForecastWatch
+) -> Section:
     """Return the section in which verdicts are given, folded, with the run's accounts open."""
+    scores.read()  # R30 asks from the first verdict on
     section = Section(
         ledger=ledger,
         reader=reader,
@@ -79,7 +84,7 @@ def make_section(plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReade
         kill=word.read,
         wall_us=clock.wall_us,
         send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
-        gathering=plan.gathering,
+        gathering=replace(plan.gathering, scores=scores.of_model),
     )
     for fold in (section.differences, section.stops):
         ledger.subscribe(fold.follow)

@@ -358,7 +358,7 @@ class Section:
                     fold.book,
                     self._firm(),
                     fold.past.activity(symbol, now_us),
-                    moment_of(case, fold, now_us),
+                    moment_of(case, fold, forecast, now_us),
                 ),
                 paths=case.book_paths,
             ),

@@ -5,5 +5,6 @@ Not here: the vocabulary of news.
     trajectory  trajectories: sampled token paths as log returns, judged as wholes
     forecast    forecast: the only thing of inference that the risk gate may see, all integers
     target      a capture to the integer forecast, also for replay
+    outcome     a forecast against what came: scores, ranks, evidence that they are uneven
     placebo     the placebo twin: the same forecast from the table alone
 """

@@ -25,6 +25,7 @@ from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import Condition
 from gateway.installation.settings import AlarmSettings
 from gateway.launch.plan import Plan
+from gateway.launch.threads.scoring import ForecastWatch
 from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
 from gateway.telemetry.alarms.watch import Burst, Watch
@@ -44,7 +45,12 @@ _log = logging.getLogger(__name__)
 
 
 def start_alarms(
-    plan: Plan, stack: ExitStack, desk: Desk, ledger: Ledger, site: FastAPI
+    plan: Plan,
+    stack: ExitStack,
+    desk: Desk,
+    ledger: Ledger,
+    site: FastAPI,
+    scores: ForecastWatch,
 ) -> FastAPI:
     """Start the alarms and show them to the site's `/metrics`; they stop before any part does.
 
@@ -63,6 +69,7 @@ def start_alarms(
             lambda: of_parts(desk.parts()),
             lambda: stale_feeds(desk),
             lambda: foreign_orders(desk),
+            lambda: drifted(desk, scores),
             rejects.conditions,
             lambda: little_room(plan.state.root, given.disk_free_min_mib),
         ),
@@ -100,6 +107,17 @@ def count_rejects(rejects: Burst, batch: Sequence[Record]) -> None:
             and OrderReported.of(record).order_state == OrderState.REJECTED
         ):
             rejects.happened()
+
+
+def drifted(desk: Desk, scores: ForecastWatch) -> dict[Alarm, str]:
+    """Return the alarm if the evidence against the newest model exceeds the policy's limit."""
+    families, found = desk.own.section.policy.families, scores.newest
+    if families is None or found is None:
+        return {}
+    evidence, limit = found.evidence_milli / 1_000, families.control.drift_evidence_max.value
+    if evidence <= limit:
+        return {}
+    return {Alarm.MODEL_DRIFTED: f"evidence {evidence:.1f}, limit {limit}: see /scores"}
 
 
 def stale_feeds(desk: Desk) -> dict[Alarm, str]:

@@ -24,6 +24,7 @@ from gateway.desk.persons.oversight.reviews import (
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.evidence.answers.days import FlowDays, FlowReport
+from gateway.evidence.answers.outcomes import Scores, scores_of
 from gateway.evidence.statement import date_of
 from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
@@ -43,6 +44,10 @@ class DeskActions:
         """Return refusals and times of a range of UTC days; today's without a first day."""
         begins = first or date_of(self._desk.own.dispatching.wall_us())
         return self._days.between(begins, last or begins)
+
+    def scores(self) -> Scores:
+        """Return what the scores on record say."""
+        return scores_of(self._desk.own.reader)
 
     def cases(self) -> tuple[CaseLook, ...]:
         """Return the cases on record, newest first."""

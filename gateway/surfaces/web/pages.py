@@ -26,15 +26,6 @@ from gateway.evidence.statement import COLUMNS
 from gateway.feeds.live.overview import FeedLine
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.limits import in_kill_lane
-from gateway.surfaces.web.approvals import (
-    APPROVALS,
-    ApprovalActions,
-    ApprovalPages,
-    CaseActions,
-    CasePages,
-    ReviewActions,
-    ReviewPages,
-)
 from gateway.surfaces.web.doors import (
     LIVE,
     WATCH,
@@ -48,6 +39,12 @@ from gateway.surfaces.web.doors import (
 )
 from gateway.surfaces.web.live import live
 from gateway.surfaces.web.orders import ORDERS, OrderActions, OrderPages
+from gateway.surfaces.web.oversight import (
+    APPROVALS,
+    ApprovalPages,
+    OversightActions,
+    oversight_routes,
+)
 from gateway.surfaces.web.sheets import HEADERS, KILL, SCRIPTED, Sheets
 from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
 from gateway.surfaces.web.stops import Controls, StopButtons
@@ -66,7 +63,7 @@ ASSETS: Final = {
 }
 
 
-class Actions(OrderActions, ApprovalActions, CaseActions, ReviewActions, Protocol):
+class Actions(OrderActions, OversightActions, Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
 
     def kill_state(self) -> tuple[int, bool]:
@@ -131,8 +128,7 @@ def register(
         (KILL, pages.kill_form),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
-    for overseeing in (CasePages(actions, sheets), ReviewPages(actions, sheets)):
-        router.include_router(overseeing.routes(pages.or_say_so))
+    router.include_router(oversight_routes(actions, sheets, pages.or_say_so))
     router.add_api_route(LIVE, live, methods=["GET"], dependencies=[seen])
     router.add_api_route(
         "/decisions/{decision_id}/approval",

@@ -19,6 +19,7 @@ class Alarm(StrEnum):
     BOOK_DIFFERS = "book_differs"
     FOREIGN_ORDER = "foreign_order"
     ENGINE_DOWN = "engine_down"
+    MODEL_DRIFTED = "model_drifted"
     PART_DOWN = "part_down"
 
 
@@ -33,6 +34,7 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.BOOK_DIFFERS: ("the book and the broker differ", 0.0),
     Alarm.FOREIGN_ORDER: ("an order at the broker is not ours", 0.0),
     Alarm.ENGINE_DOWN: ("there is no engine, so no forecast", 60.0),
+    Alarm.MODEL_DRIFTED: ("what came is not what the model's forecasts say: R30", 0.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),
 }
 """Alarm -> its condition, and the seconds that it must hold before the alarm is raised."""

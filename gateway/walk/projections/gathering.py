@@ -12,6 +12,7 @@ from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Case
 from gateway.walk.projections.differences import Difference
+from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
 from risk.state.activity import ActivityFold
 from risk.state.book import Book
@@ -21,6 +22,7 @@ from risk.state.inputs.firm import Basket, Firm, OwnOrder
 from risk.state.inputs.health import MachineLook
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.market import LastBars, MarketStress, SeenBars
+from risk.state.inputs.model import ForecastScores
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.quoting import QuotingFold
@@ -74,12 +76,14 @@ class VerdictMoment:
     Attributes:
         bars: the last bars behind it; a snapshot has at least one.
         quoting: how long the account quoted both sides of the instrument.
+        model_digest: the model behind the forecast.
     """
 
     now_us: int
     bars: tuple[Bar, ...]
     basket: Basket
     quoting: Quoting
+    model_digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ class Gathering:
         listed_at_us: LastBars time at which the table was read.
         health: Looks at disk and clock; None if it cannot.
         seen: The newest bars of each instrument that a decision of this run has read.
+        scores: What the scored forecasts of a model say; None if nobody scores.
     """
 
     listed: Mapping[str, Listed]
@@ -99,6 +104,7 @@ class Gathering:
     listed_at_us: int
     health: Callable[[], MachineLook | None]
     seen: dict[str, SeenBars] = field(default_factory=dict)
+    scores: Callable[[str], ForecastScores | None] = lambda _: None
 
     def inputs(
         self, symbol: str, book: Book, firm: FirmBooks, past: Activity, asked: VerdictMoment
@@ -129,6 +135,7 @@ class Gathering:
             basket=asked.basket,
             stress=MarketStress(instruments=tuple(self.seen[name] for name in sorted(self.seen))),
             quoting=asked.quoting,
+            scores=self.scores(asked.model_digest),
         )
 
 
@@ -161,11 +168,12 @@ class BasisFold:
             self.history.append(seen(given.intent, given.market_now_us))
 
 
-def moment_of(case: Case, fold: BasisFold, now_us: int) -> VerdictMoment:
+def moment_of(case: Case, fold: BasisFold, forecast: Forecast, now_us: int) -> VerdictMoment:
     """Return what only this decision knows, at a market time."""
     return VerdictMoment(
         now_us=now_us,
         bars=case.snapshot.bars[-BARS:],
         basket=case.basket,
         quoting=fold.quoting.quoting(case.instrument.symbol, now_us),
+        model_digest=forecast.model_digest,
     )

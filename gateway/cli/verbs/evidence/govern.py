@@ -1,4 +1,4 @@
-"""register, assess, fairness, flow: what may run, and what records of many days show."""
+"""register, assess, fairness, flow, scores: what may run, and what records of many days show."""
 
 from typing import Annotated
 
@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     app.command()(assess)
     app.command()(fairness)
     app.command()(flow)
+    app.command()(scores)
 
 
 def register_digests(
@@ -102,3 +103,25 @@ def flow(
 
     with place_of(state) as place:
         raise typer.Exit(print_flow(place.reader, first, last or first, as_json=as_json))
+
+
+def scores(
+    state: StateOption = None,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="compute every score on record again")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Print how forecasts did against the bars that came: CRPS beside the table's, and drift.
+
+    A forecast is scored at its first and at its last bar. Evidence is an e-value: above 20 the
+    ranks of what came are not even, at odds of 20 to 1. With --check, exit code 1 if a score on
+    record does not follow from the records before it.
+
+    Example: countersign scores
+    """
+    from gateway.evidence.answers.printing import print_scores
+
+    with place_of(state) as place:
+        raise typer.Exit(print_scores(place.reader, check=check, as_json=as_json))

@@ -3,5 +3,6 @@
 Not here: the tests and the draw (`risk.windows`).
 
     fairness  the runs of the tests of fairness, with a bar for each group
+    scores    how forecasts did, with a plot of ranks for each model
     reviews   samples of blind reviews, with a plot of closes for each decision
 """

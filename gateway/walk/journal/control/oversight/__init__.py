@@ -4,5 +4,6 @@ Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
 
     alarm  alarms that reached nobody
     reviews  samples of blind reviews, and the answers
+    scores  forecasts against what came
     cases  cases about patterns of conduct, in streams that only reviewers are shown
 """

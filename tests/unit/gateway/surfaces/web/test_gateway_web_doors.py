@@ -17,6 +17,7 @@ from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
+from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller, digest_of
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.web.doors import NEXT_CHARS_MAX, Entrance
@@ -51,6 +52,9 @@ class NotedDesk:
 
     def case(self, case_id: str) -> tuple[CaseLook, str]:
         raise NotImplementedError(case_id)
+
+    def scores(self) -> Scores:
+        raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:
         raise NotImplementedError

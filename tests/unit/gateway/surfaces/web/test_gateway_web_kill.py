@@ -15,6 +15,7 @@ from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
+from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.pages import register
@@ -46,6 +47,9 @@ class OneDesk:
 
     def case(self, case_id: str) -> tuple[CaseLook, str]:
         raise NotImplementedError(case_id)
+
+    def scores(self) -> Scores:
+        raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:
         raise NotImplementedError

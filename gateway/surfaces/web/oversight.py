@@ -1,4 +1,4 @@
-"""Pages of what waits for a person: held orders with the form that answers, cases, blind reviews.
+"""Pages of oversight: held orders with the form that answers, cases, blind reviews, scores.
 
 Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
 """
@@ -15,14 +15,17 @@ from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import GatewayError
+from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import WATCH, Posted, SignedIn, reader_of
 from gateway.surfaces.web.sheets import Sheets
 from gateway.surfaces.web.views.oversight.reviews import review_cards
+from gateway.surfaces.web.views.oversight.scores import score_view
 
 APPROVALS: Final = "/approvals"
 CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
+SCORES: Final = "/scores"
 
 
 class ApprovalActions(Protocol):
@@ -220,3 +223,51 @@ class ApprovalPages:
         except (GatewayError, AuditError) as error:
             return say(request, "Approval: refused", str(error), 409, back=APPROVALS)
         return say(request, "Approval", text, 200, back=APPROVALS)
+
+
+class ScoreActions(Protocol):
+    """What the page of scores asks of the gateway."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def scores(self) -> Scores:
+        """Return what the scores on record say."""
+
+
+class ScorePages:
+    """The handler of scores."""
+
+    def __init__(self, actions: ScoreActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return the route; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        router.add_api_route(SCORES, guarded(self.shown), methods=["GET"], dependencies=seen)
+        return router
+
+    def shown(self, request: Request) -> Response:
+        """Show how forecasts did against the bars that came."""
+        view = score_view(self._actions.scores())
+        self._actions.note_read(reader_of(request), "scores")
+        return self._sheets.page(request, "scores.html", {"view": view}, here="/ledger")
+
+
+class OversightActions(ApprovalActions, CaseActions, ReviewActions, ScoreActions, Protocol):
+    """What all of these pages ask of the gateway."""
+
+
+def oversight_routes(
+    actions: OversightActions,
+    sheets: Sheets,
+    guarded: Callable[[Callable[..., Response]], Callable[..., Response]],
+) -> APIRouter:
+    """Return the routes of cases, reviews and scores."""
+    router = APIRouter()
+    for pages in (CasePages, ReviewPages, ScorePages):
+        router.include_router(pages(actions, sheets).routes(guarded))
+    return router

@@ -1,0 +1,56 @@
+"""Records of scored forecasts: what came at one step, and how the target and the table did.
+
+Not here: the scores themselves (`inference.forecast.outcome`), which bars came (`scoring`).
+"""
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import GATEWAY
+
+
+class Scored(Contents, frozen=True, kw_only=True):
+    """One set of paths; units as in `PathScore`."""
+
+    paths: int
+    crps_1e8: int
+    rank: int
+    mean_1e8: int
+
+
+class ForecastScored(Contents, frozen=True, kw_only=True):
+    """The contents of `forecast_scored`.
+
+    Attributes:
+        scored_id: the decision whose forecast it is; `decision_id` would seal it into its stream.
+        step: bars after the forecast's last bar, from 1.
+        forecast_seq, snapshot_seq: the forecast's record, and that of the later snapshot which has
+            both bars.
+        base_us, came_us: closing times of the two bars.
+        came_1e8: relative change of the close from one to the other.
+        table: the table's twin of the same decision; None where it has no paths.
+    """
+
+    scored_id: str
+    instrument: str
+    attempt: int
+    step: int
+    forecast_seq: int
+    snapshot_seq: int
+    base_us: int
+    came_us: int
+    came_1e8: int
+    model_digest: str
+    target: Scored
+    table: Scored | None
+
+
+def forecast_scored(scored: ForecastScored) -> Draft:
+    """What came at a step of a forecast; a step is scored once."""
+    return Draft(
+        stream=f"market/{scored.instrument}",
+        kind=Kind.FORECAST_SCORED,
+        payload=scored.document(),
+        actor=GATEWAY,
+        idem_key=f"scored:{scored.scored_id}:{scored.attempt}:{scored.step}",
+    )
