@@ -6,6 +6,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from risk.state.paths.arrays import Floors, fits
 from risk.state.paths.joint import BookPaths, InstrumentPaths
 from risk.state.paths.losses import BP, BookLosses, TripLimits, book_losses
 from tests.doubles.risk_cases import bought, fold
@@ -46,14 +47,16 @@ def by_definition(losses: BookLosses, lots: int) -> int:
     """Count the paths on which a limit trips that has not tripped yet, with exact ratios."""
     found = 0
     limits, now = losses.limits, losses.equity_minor
-    rests = losses.rest or ((0,) * len(losses.days),) * len(losses.moves)
-    for rest, moves in zip(rests, losses.moves, strict=True):
+    value = losses.others.get("NDXN", 0)
+    others = losses.paths.of("NDXN")
+    assert others is not None
+    for rest, moves in zip(others, losses.moves, strict=True):
         start, peak, day = losses.day_start_minor, losses.peak_minor, 0
         day_over = Fraction(start - now, start) > Fraction(limits.day_loss_bp, BP)
         sunk = Fraction(peak - now, peak) > Fraction(limits.drawdown_bp, BP)
         before, trips = now, False
         for a, move, of_day in zip(rest, moves, losses.days, strict=True):
-            equity = now + (a + lots * losses.twice_lot_minor * move) // (2 * 10**8)
+            equity = now + (value * a + lots * losses.twice_lot_minor * move) // (2 * 10**8)
             if of_day != day and not trips:
                 start, day, day_over = before, of_day, False
             peak = max(peak, equity)
@@ -79,3 +82,27 @@ def test_the_trips_are_those_of_the_definition(case: tuple[BookLosses, int]) -> 
     trips = by_definition(losses, lots)
     assert estimate.n_paths == len(losses.moves)
     assert estimate.trip_bp == -(-trips * BP // estimate.n_paths)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.sampled_from((1, 10**4, 10**7, 10**9)))
+def test_arrays_and_integers_without_bound_agree(case: tuple[BookLosses, int], times: int) -> None:
+    """The same book in ever smaller units: 64 bits stop holding it, and nothing changes."""
+    losses, lots = case
+    larger = replace(
+        losses,
+        equity_minor=losses.equity_minor * times,
+        day_start_minor=losses.day_start_minor * times,
+        peak_minor=losses.peak_minor * times,
+        others={name: value * times for name, value in losses.others.items()},
+        twice_lot_minor=losses.twice_lot_minor * times,
+    )
+    estimate = larger.at(lots)
+    assert estimate.trip_bp == -(-by_definition(larger, lots) * BP // estimate.n_paths)
+
+
+def test_what_64_bits_do_not_hold_is_not_put_into_arrays() -> None:
+    floors = Floors(equity=10**8, day_start=10**8, peak=10**8, day_left=9_900, peak_left=9_700)
+    assert fits(2**61, floors, 2 * 10**8)
+    assert not fits(2**62, floors, 2 * 10**8)
+    assert not fits(0, replace(floors, peak=2**50), 2 * 10**8)

@@ -9,7 +9,6 @@ Rules:
 - Without paths of everything in the book, or with too few or too old ones, the order is rejected.
 """
 
-from itertools import chain
 from typing import Final
 
 from risk.errors import PathsError
@@ -61,12 +60,14 @@ def _horizon(case: RuleCase) -> tuple[Measured, ...]:
 
 def _estimate(case: RuleCase, paths: BookPaths) -> Estimate | None:
     """Return what the book risks after the order, or None if paths of some of it are missing."""
+    from risk.state.paths.arrays import arrays_of  # noqa: PLC0415 - numpy, only where paths are judged
+
     equity_minor(case.state.book)
-    moves = [move for one in paths.instruments for move in chain.from_iterable(one.moves_1e8)]
-    if not {int}.issuperset(map(type, moves)):
+    read = arrays_of(paths)
+    if not read.whole:
         raise RuleRefusal(Reason.NOT_AN_INTEGER)
-    whole(max(moves, default=0))  # a gain of any size would pass both budgets
-    whole(min(moves, default=0))
+    whole(read.high)  # a gain of any size would pass both budgets
+    whole(read.low)
     positive(paths.bar_us)
     position, buys, sells = lots_around(case)
     quantity = positive(case.intent.qty_lots)

@@ -12,9 +12,10 @@ Source: expected shortfall and its asymptotic error from the influence function,
 (2002); upper end of a proportion, Wilson (1927).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
+from operator import mul
 from typing import Final
 
 from risk.errors import PathsError
@@ -65,8 +66,9 @@ class BookLosses:
 
     Attributes:
         paths: The joint paths of the whole book.
-        rest: Change in value of everything else, scaled, shape [paths, steps]; empty for nothing.
-        moves: Moves of the open instrument, 1e-8, likewise.
+        symbol: The open instrument.
+        others: Twice the value of everything else, minor units, by instrument; each has paths.
+        moves: Moves of the open instrument, 1e-8, shape [paths, steps].
         twice_lot_minor: Twice the value of one lot of it.
         days: Day of each step, from 0.
     """
@@ -75,7 +77,8 @@ class BookLosses:
     day_start_minor: int
     peak_minor: int
     paths: BookPaths
-    rest: tuple[tuple[int, ...], ...]
+    symbol: str
+    others: dict[str, int]
     moves: tuple[tuple[int, ...], ...]
     twice_lot_minor: int
     days: tuple[int, ...]
@@ -85,14 +88,7 @@ class BookLosses:
     def at(self, lots: int) -> Estimate:
         """Return the estimate for a quantity of the open instrument, in signed lots."""
         held = lots * self.twice_lot_minor
-        losses, trips = [], 0
-        for scaled in self._scaled(held):
-            losses.append(-(scaled[-1] // _SCALE))
-            low = min(scaled) // _SCALE
-            if self._sinks(low):
-                trips += 1
-            elif not self._calm(low, max(scaled) // _SCALE):
-                trips += self._trips([one // _SCALE for one in scaled])
+        losses, trips = self._on_arrays(held) or self._walked(held)
         shortfall, error = shortfall_of(losses)
         bound = -(-(shortfall * BP + error * self.errors_bp) // BP)
         return Estimate(
@@ -104,42 +100,37 @@ class BookLosses:
             trip_bound_bp=proportion_bound(trips, len(losses), self.errors_bp),
         )
 
-    def _scaled(self, held: int) -> Iterator[list[int]]:
-        """Yield each path of changes in value, scaled; `held` is twice the open value."""
-        if not self.rest:
-            yield from ([held * move for move in path] for path in self.moves)
-            return
-        for rest, path in zip(self.rest, self.moves, strict=True):
-            yield [a + held * move for a, move in zip(rest, path, strict=True)]
+    def _on_arrays(self, held: int) -> tuple[list[int], int] | None:
+        """Return each path's loss and the trips, or None if 64 bits cannot hold the numbers."""
+        from risk.state.paths.arrays import Floors, arrays_of, fits, trips_of  # noqa: PLC0415 - numpy, only where paths are judged
 
-    def _sinks(self, low: int) -> bool:
-        """Return whether a path whose lowest change in value is `low` surely trips a limit.
-
-        The peak never falls, so an equity below today's drawdown floor is below every later one.
-        """
-        lowest, peak_left = self.equity_minor + low, BP - self.limits.drawdown_bp
-        if lowest <= 0:
-            return True
-        floor = self.peak_minor * peak_left
-        return peak_left >= 0 and lowest * BP < floor <= self.equity_minor * BP
-
-    def _calm(self, low: int, high: int) -> bool:
-        """Return whether a path between these changes in value surely trips nothing.
-
-        No peak and no day's start is above the highest equity, and no equity below the lowest; what
-        this does not settle, `_trips` does step by step.
-        """
-        lowest = self.equity_minor + low
-        above = max(self.equity_minor, self.equity_minor + high)
-        start, peak = max(self.day_start_minor, above), max(self.peak_minor, above)
-        day_bp, drawdown_bp = self.limits.day_loss_bp, self.limits.drawdown_bp
-        return (
-            lowest > 0
-            and day_bp <= BP
-            and drawdown_bp <= BP
-            and start * (BP - day_bp) <= lowest * BP
-            and peak * (BP - drawdown_bp) <= lowest * BP
+        read = arrays_of(self.paths)
+        floors = Floors(
+            equity=self.equity_minor,
+            day_start=self.day_start_minor,
+            peak=self.peak_minor,
+            day_left=BP - self.limits.day_loss_bp,
+            peak_left=BP - self.limits.drawdown_bp,
         )
+        largest = read.largest * (abs(held) + sum(map(abs, self.others.values())))
+        if not read.moves or not fits(largest, floors, _SCALE):
+            return None
+        scaled = read.moves[self.symbol] * held
+        for name, value in self.others.items():
+            scaled += read.moves[name] * value
+        changes = scaled // _SCALE
+        return (-changes[-1]).tolist(), trips_of(changes, floors, self.days)
+
+    def _walked(self, held: int) -> tuple[list[int], int]:
+        """Return the same path by path, in Python's integers."""
+        values = {**self.others, self.symbol: held}
+        losses, trips = [], 0
+        for joint in zip(*(self.paths.of(name) or () for name in values), strict=True):
+            steps = zip(*joint, strict=True)
+            changes = [sum(map(mul, values.values(), step)) // _SCALE for step in steps]
+            losses.append(-changes[-1])
+            trips += self._trips(changes)
+        return losses, trips
 
     def _bp(self, loss_minor: int) -> int:
         return -(-loss_minor * BP // self.equity_minor)
@@ -191,20 +182,16 @@ def book_losses(
     if own is None or book.equity_minor <= 0 or twice_lot_minor <= 0:
         raise PathsError(f"{symbol}: no paths, or a book without equity")
     steps, others = len(own[0]), _others(book, symbol)
-    rest = [[0] * steps for _ in own] if others else []
-    for name, value in others.items():
-        moves = paths.of(name)
-        if moves is None:
+    for name in others:
+        if paths.of(name) is None:
             raise PathsError(f"{name}: in the book, and no paths of it")
-        for row, path in zip(rest, moves, strict=True):
-            for step, move in enumerate(path):
-                row[step] += value * move
     return BookLosses(
         equity_minor=book.equity_minor,
         day_start_minor=max(1, book.day.start_minor),
         peak_minor=max(1, book.peak_minor),
         paths=paths,
-        rest=tuple(map(tuple, rest)),
+        symbol=symbol,
+        others=others,
         moves=own,
         twice_lot_minor=twice_lot_minor,
         days=tuple((step * paths.bar_us - 1) // DAY_US for step in range(1, steps + 1)),
