@@ -50,7 +50,6 @@ SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
 WIDTH = 118
 DESK = ROOT / "risk" / "policy" / "policies" / "desk.json"
-POLICY = ROOT / "risk" / "policy" / "policies" / "playback.json"
 
 
 def prose(text: str) -> list[str]:
@@ -242,9 +241,9 @@ def rules_page() -> str:
 
 
 def policy_page() -> str:
-    """Return the page of rules and of the playback policy's numbers."""
+    """Return the page of rules and of the shipped policy's numbers."""
     head = [
-        "# Rules and the playback policy",
+        "# Rules and the shipped policy",
         "",
         *prose(
             "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do"
@@ -256,12 +255,12 @@ def policy_page() -> str:
         "|---|---|---|---|",
         *(rule_row(rule) for rule in RULES),
         "",
-        "## The numbers of the playback policy",
+        "## The numbers of the shipped policy",
         "",
         "| number | value | owner | why |",
         "|---|---|---|---|",
     ]
-    return "\n".join([*head, *stated(json.loads(POLICY.read_text()), ""), ""])
+    return "\n".join([*head, *stated(json.loads(DESK.read_text()), ""), ""])
 
 
 def simulator_page() -> str:

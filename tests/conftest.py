@@ -15,7 +15,7 @@ import pytest
 from audit.store.tables import migrate
 from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.open_postgres import OpenPostgres
-from tests.doubles.programs import use_pair_v1
+from tests.doubles.programs import use_first_parts
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 KEPT_SETTINGS = frozenset({"COUNTERSIGN_CACHE"})
@@ -47,7 +47,7 @@ def pytest_configure() -> None:
     for name in set(os.environ) - KEPT_SETTINGS:
         if name.startswith("COUNTERSIGN_"):
             del os.environ[name]
-    use_pair_v1()
+    use_first_parts()
 
 
 def pytest_collection_finish() -> None:

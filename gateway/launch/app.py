@@ -173,7 +173,7 @@ class _Starter:
         self._connect(fix, ledger, reader)
         self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
-        self._conduct = start_conduct(self._stack, reader, ledger)
+        self._conduct = start_conduct(self._stack, reader, ledger, self._scores.look)
         views = make_views(plan, self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
@@ -215,7 +215,6 @@ class _Starter:
                 "recording a kill": desk.kill_switch.record_missing,
                 "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
-                "scoring forecasts": self._scores.look,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
                 **({} if feeding is None else {"watching the feeds": feeding.watch}),
             }

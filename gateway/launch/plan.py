@@ -33,7 +33,7 @@ from gateway.installation.keys.log_keys import load_signers, refuse_without_key
 from gateway.installation.keys.mode_mark import mark_mode
 from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
-from gateway.installation.policies.policy import development_policy
+from gateway.installation.policies.policy import POLICIES, development_policy
 from gateway.installation.policies.policy_files import served_policy
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
@@ -210,7 +210,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         keyring=keyring,
         signer=signer,
         co_signers=tuple(co_signers),
-        policy=development_policy(keyring),
+        policy=development_policy(keyring, POLICIES[settings.policy]),
         tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
         table=read_table(PLAYED_TABLE),
         simulator=SimulatorConfig(

@@ -26,7 +26,13 @@ from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_u
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.gathering import BasisFold, FirmBooks, Gathering, moment_of
+from gateway.walk.projections.gathering import (
+    BasisFold,
+    FirmBooks,
+    Gathering,
+    firm_books,
+    moment_of,
+)
 from gateway.walk.projections.stops import Stops
 from gateway.walk.sampled.joining import PathsOnRecord
 from inference.forecast.forecast import Forecast
@@ -366,13 +372,7 @@ class Section:
 
     def _firm(self) -> FirmBooks:
         """Return the books of every account, each as folded at this moment."""
-        folds = [self._advance(fold) for fold in self._folds.values()]
-        return FirmBooks(
-            basis_seq=min(fold.basis_seq for fold in folds),
-            books=tuple(fold.book for fold in folds),
-            differences=self.differences.open(),
-            pasts=tuple(fold.past for fold in folds),
-        )
+        return firm_books([*map(self._advance, self._folds.values())], self.differences.open())
 
     def _advance(self, fold: BasisFold) -> BasisFold:
         """Fold the records committed since, and the kill epoch."""

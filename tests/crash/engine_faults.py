@@ -37,7 +37,7 @@ from gateway.walk.ports import Case
 from inference.engine.port import EngineState, SampleRequest
 from tests.doubles import live_desk
 from tests.doubles.api_agent import outcome
-from tests.doubles.programs import use_pair_v1
+from tests.doubles.programs import use_first_parts
 from tests.doubles.state_folder import state_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -333,7 +333,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/measured/engine-faults.md")
     parser.add_argument("--mutant", choices=MUTANTS, help="one gateway, wrong on purpose")
     given = parser.parse_args(words)
-    use_pair_v1()
+    use_first_parts()
     if given.mutant:
         wrong(given.mutant)
         return sum(bool(one.broken) for one in play(0, biting(given.mutant)))

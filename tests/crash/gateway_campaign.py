@@ -26,7 +26,7 @@ from tests.crash.gateway_plan import drawn
 from tests.crash.gateway_report import Tooth, commit_of, page, write_section
 from tests.crash.gateway_round import Result, Rounds
 from tests.crash.gateway_world import World
-from tests.doubles.programs import use_pair_v1
+from tests.doubles.programs import use_first_parts
 
 SEGMENT = 100
 """Rounds over one state folder; the next begins with an empty ledger."""
@@ -164,7 +164,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-teeth", action="store_true")
     parser.add_argument("--write", action="store_true", help="docs/measured/crash-gateways.md")
     given = parser.parse_args(words)
-    use_pair_v1()
+    use_first_parts()
     seed = given.seed or secrets.token_hex(3)
     kept = Kept(given.results, seed)
     _print(f"SEED={seed}, commit {kept.commit}")

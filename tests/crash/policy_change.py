@@ -36,7 +36,7 @@ from tests.crash.ledger_report import table
 from tests.crash.policy_judge import Found, judged
 from tests.doubles.fix_world import broker_at
 from tests.doubles.operator_page import do, edited
-from tests.doubles.programs import ROOT, use_pair_v1
+from tests.doubles.programs import ROOT, use_first_parts
 from tests.doubles.scene_desk import SYMBOL, ServedDesk, served_desk
 from tests.doubles.served_process import MUTANTS, served_apart
 
@@ -266,7 +266,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--mutant", choices=tuple(MUTANTS), help="one gateway, wrong on purpose")
     given = parser.parse_args(words)
-    use_pair_v1()
+    use_first_parts()
     if given.mutant:
         return biting(given.mutant)
     rounds = []

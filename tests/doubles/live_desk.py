@@ -22,7 +22,7 @@ from gateway.launch.plan import Plan, development_plan
 from gateway.walk.decision import Decision, Result
 from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.fix_world import quick
-from tests.doubles.programs import use_pair_v1
+from tests.doubles.programs import use_first_parts
 
 HIGH_SESSION = 180
 """A session whose prices are far above January's: a bid of January rests there."""
@@ -30,7 +30,7 @@ HIGH_SESSION = 180
 
 def plan_for(state: Path, behaviour: str = "well") -> Plan:
     """Return the plan of a small desk."""
-    use_pair_v1()
+    use_first_parts()
     base = settings.load(state=state)
     chosen = base.model_copy(
         update={

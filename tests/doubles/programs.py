@@ -6,15 +6,27 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from gateway.installation.policies import policy
+
 ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 120
 PAIR_V1 = ROOT / "inference" / "models" / "pair_v1"
 """The scripted engine's rows are made for this pair's codec: on a fitted scale they run away."""
+FIRST_PARTS = {
+    "COUNTERSIGN_ENGINE__MODEL": str(PAIR_V1),
+    "COUNTERSIGN_ENGINE__PATHS": "32",
+    "COUNTERSIGN_POLICY": "first",
+}
 
 
-def use_pair_v1() -> None:
-    """Let this process and those it starts forecast with pair v1, unless told otherwise."""
-    os.environ.setdefault("COUNTERSIGN_ENGINE__MODEL", str(PAIR_V1))
+def use_first_parts() -> None:
+    """Let this process and those it starts run with pair v1, 32 paths and the first policy.
+
+    A test of what ships says so by itself.
+    """
+    policy.SHIPPED = policy.FIRST
+    for name, value in FIRST_PARTS.items():
+        os.environ.setdefault(name, value)
 
 
 def verb(

@@ -23,7 +23,7 @@ from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.projections.standing import Standing
-from tests.doubles.programs import use_pair_v1
+from tests.doubles.programs import use_first_parts
 
 
 class Mutant(StrEnum):
@@ -72,7 +72,7 @@ def main() -> int:
     behaviour = sys.argv[4] if len(sys.argv) > 4 else "well"
     if mutant is Mutant.SEND_BEFORE_COMMIT:
         desk.dispatch = send_before_commit  # type: ignore[attr-defined]  # the mutant, on purpose
-    use_pair_v1()
+    use_first_parts()
     base = settings.load(state=state)
     chosen = base.model_copy(
         update={

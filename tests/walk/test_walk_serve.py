@@ -15,6 +15,7 @@ import pytest
 from tests.doubles.fix_world import until
 from tests.doubles.operator_page import do
 from tests.doubles.outside_broker import OTHER_ENGINE, OutsideBroker, outside_broker
+from tests.doubles.programs import FIRST_PARTS
 from tests.doubles.scene_desk import ASKED_MAX, ServedDesk, served_desk
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
@@ -56,6 +57,9 @@ def broker(tmp_path: Path) -> Iterator[OutsideBroker]:
 def test_the_pages_commands_serve_an_order_with_the_real_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: OutsideBroker
 ) -> None:
+    """With the pair and the policy that ship, so under every rule."""
+    for name in FIRST_PARTS:
+        monkeypatch.delenv(name)
     log = tmp_path / "serve.log"
     with (
         served_desk(tmp_path / "empty", broker.port, monkeypatch, "") as desk,

@@ -20,7 +20,7 @@ from gateway.installation.children.postgres import EmbeddedPostgres
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import decode_evidence
 from inference.weights.registry import load_pair, load_table
-from tests.doubles.programs import ROOT
+from tests.doubles.programs import FIRST_PARTS, ROOT
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 PAIR = ROOT / "inference" / "models" / "pair_v3"
@@ -28,12 +28,12 @@ DECISIONS = 24
 
 
 def countersign(*words: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command with the pair that a user has."""
-    own = {k: v for k, v in os.environ.items() if k != "COUNTERSIGN_ENGINE__MODEL"}
+    """Run the command with the pair, policy and paths that a user has."""
+    own = {k: v for k, v in os.environ.items() if k not in FIRST_PARTS}
     return subprocess.run(
         [sys.executable, "-m", "gateway.cli", *words],
         cwd=ROOT,
-        env={**own, "COUNTERSIGN_API__PORT": "0"},
+        env={**own, "COUNTERSIGN_API__PORT": "0", "COUNTERSIGN_ENGINE__PATHS": "128"},
         capture_output=True,
         text=True,
         timeout=500,

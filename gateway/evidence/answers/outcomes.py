@@ -36,6 +36,8 @@ SCORE_KINDS: Final = (
     Kind.PLACEBO_MADE,
     Kind.FORECAST_SCORED,
 )
+DRIFTED_MILLI: Final = 20_000
+"""Evidence from which operators are told, 1/1,000: a calibrated model gets there once in twenty."""
 _PREFIX: Final = "decision/"
 
 

@@ -1,6 +1,6 @@
 """The signed policy in force.
 
-`run` signs the shipped playback policy with its two development keys; `serve` reads a signed bundle
+`run` signs a shipped policy with its two development keys; `serve` reads a signed bundle
 and makes none.
 """
 
@@ -19,13 +19,22 @@ from risk.policy.signing import (
     signed_policy_from_document,
 )
 
-SHIPPED = Path(__file__).parents[3] / "risk" / "policy" / "policies" / "playback.json"
+_FOLDER = Path(__file__).parents[3] / "risk" / "policy" / "policies"
+SHIPPED = _FOLDER / "desk.json"
+"""Every rule, and budgets on sampled paths."""
+FIRST = _FOLDER / "playback.json"
+"""Of format 1: the first rules, and no paths on record."""
+POLICIES = {"desk": SHIPPED, "first": FIRST}
+"""By the setting `policy`."""
 BUNDLE = "policy.bundle.json"
 
 
-def development_policy(keyring: Keyring) -> SignedPolicy:
-    """Return the shipped policy with development signatures; sign it again if the file changed."""
-    policy = parse_policy(SHIPPED.read_bytes())
+def development_policy(keyring: Keyring, source: Path | None = None) -> SignedPolicy:
+    """Return a policy with development signatures; sign it again if the file changed.
+
+    Without `source` it is the shipped one.
+    """
+    policy = parse_policy((source or SHIPPED).read_bytes())
     path = keyring.folder / BUNDLE
     if path.exists():
         bundle = signed_policy_from_document(json.loads(path.read_bytes()))

@@ -26,8 +26,9 @@ from gateway.installation.keys.officers import (
     read_officer,
     read_public,
 )
-from gateway.installation.policies.policy import BUNDLE, SHIPPED, given_policy
+from gateway.installation.policies.policy import BUNDLE, POLICIES, given_policy
 from gateway.installation.policies.sections import TradedInstrument, naming
+from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from risk.errors import RiskError
 from risk.policy.changes import policy_changes
@@ -117,12 +118,12 @@ def new_policy(path: Path, source: Path | None, options: DraftOptions) -> int:
 
 
 def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
-    """Write a commented draft, from the shipped policy or to follow the one in `source`.
+    """Write a commented draft, to follow the policy in `source`, or from the settings' shipped one.
 
     Raises:
         RequestError: the file exists, or `source` holds no policy.
     """
-    policy = read_policy(source or SHIPPED).policy
+    policy = read_policy(source or POLICIES[load().policy]).policy
     if options.traded:
         policy = naming(policy, options.traded)
     start_us = options.now_us // DAY_US * DAY_US

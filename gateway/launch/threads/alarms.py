@@ -21,6 +21,7 @@ from fix.orders.state import OrderState
 from gateway import clock
 from gateway.desk.desk import Desk
 from gateway.errors import SettingsError
+from gateway.evidence.answers.outcomes import DRIFTED_MILLI
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import Condition
 from gateway.installation.settings import AlarmSettings
@@ -69,7 +70,7 @@ def start_alarms(
             lambda: of_parts(desk.parts()),
             lambda: stale_feeds(desk),
             lambda: foreign_orders(desk),
-            lambda: drifted(desk, scores),
+            lambda: drifted(scores),
             rejects.conditions,
             lambda: little_room(plan.state.root, given.disk_free_min_mib),
         ),
@@ -109,15 +110,12 @@ def count_rejects(rejects: Burst, batch: Sequence[Record]) -> None:
             rejects.happened()
 
 
-def drifted(desk: Desk, scores: ForecastWatch) -> dict[Alarm, str]:
-    """Return the alarm if the evidence against the newest model exceeds the policy's limit."""
-    families, found = desk.own.section.policy.families, scores.newest
-    if families is None or found is None:
+def drifted(scores: ForecastWatch) -> dict[Alarm, str]:
+    """Return the alarm if the ranks of what came speak against the newest model."""
+    found = scores.newest
+    if found is None or found.evidence_milli < DRIFTED_MILLI:
         return {}
-    evidence, limit = found.evidence_milli / 1_000, families.control.drift_evidence_max.value
-    if evidence <= limit:
-        return {}
-    return {Alarm.MODEL_DRIFTED: f"evidence {evidence:.1f}, limit {limit}: see /scores"}
+    return {Alarm.MODEL_DRIFTED: f"evidence {found.evidence_milli / 1_000:.1f}: see /scores"}
 
 
 def stale_feeds(desk: Desk) -> dict[Alarm, str]:

@@ -10,6 +10,7 @@ Not here: the patterns and their thresholds (`risk.windows.conduct`), cases (`ga
 """
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
@@ -51,10 +52,18 @@ class Pattern(Protocol):
         """Read an event; return an alarm if it completes the pattern."""
 
 
-def start_conduct(stack: ExitStack, reader: LedgerReader, ledger: LedgerPort) -> Housekeeping:
-    """Start looking, every half second, until the gateway stops; `state` says what fails."""
-    watch = ConductWatch(reader, ledger)
-    thread = Housekeeping({"looking for patterns of conduct": watch.look}, name="conduct")
+def start_conduct(
+    stack: ExitStack, reader: LedgerReader, ledger: LedgerPort, score: Callable[[], None]
+) -> Housekeeping:
+    """Start looking, every half second, until the gateway stops; `state` says what fails.
+
+    Forecasts are scored on the same thread, by `score`: apart from the chores that end holds.
+    """
+    chores = {
+        "looking for patterns of conduct": ConductWatch(reader, ledger).look,
+        "scoring forecasts": score,
+    }
+    thread = Housekeeping(chores, name="conduct")
     stack.enter_context(thread.in_background())
     return thread
 

@@ -34,7 +34,7 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.BOOK_DIFFERS: ("the book and the broker differ", 0.0),
     Alarm.FOREIGN_ORDER: ("an order at the broker is not ours", 0.0),
     Alarm.ENGINE_DOWN: ("there is no engine, so no forecast", 60.0),
-    Alarm.MODEL_DRIFTED: ("what came is not what the model's forecasts say: R30", 0.0),
+    Alarm.MODEL_DRIFTED: ("what came speaks against the model's forecasts", 0.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),
 }
 """Alarm -> its condition, and the seconds that it must hold before the alarm is raised."""

@@ -3,7 +3,7 @@
 Not here: what a rule makes of it (`risk.rules`). Nothing is gathered under a policy of format 1.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,12 +31,16 @@ from risk.state.state import SeenIntent, seen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirmBooks:
-    """The books of all accounts and what differs of them, folded at least up to a record."""
+    """The books of all accounts and what differs of them, folded at least up to a record.
+
+    `held` are the decisions that wait for a person.
+    """
 
     basis_seq: int
     books: tuple[Book, ...]
     differences: tuple[Difference, ...]
     pasts: tuple[ActivityFold, ...]
+    held: frozenset[str]
 
     def reconciliation(self, account: str) -> OpenDifferences:
         """Return what is open of an account; a difference that names none counts for each."""
@@ -48,7 +52,10 @@ class FirmBooks:
         )
 
     def orders(self, symbol: str) -> tuple[OwnOrder, ...]:
-        """Return what may still execute in an instrument, by account and decision."""
+        """Return what may meet another order in an instrument, by account and decision.
+
+        What waits for a person is not among it: a yes has it judged again.
+        """
         found = (
             OwnOrder(
                 account=book.account,
@@ -60,7 +67,7 @@ class FirmBooks:
             )
             for book in self.books
             for one in book.reservations
-            if one.instrument == symbol
+            if one.instrument == symbol and one.decision_id not in self.held
         )
         return tuple(sorted(found, key=lambda one: (one.account, one.decision_id)))
 
@@ -151,6 +158,7 @@ class BasisFold:
     history: list[SeenIntent] = field(default_factory=list)
     past: ActivityFold = field(default_factory=ActivityFold)
     quoting: QuotingFold = field(default_factory=QuotingFold)
+    held: set[str] = field(default_factory=set)
 
     @property
     def book(self) -> Book:
@@ -165,7 +173,19 @@ class BasisFold:
             self.quoting.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
+            (self.held.add if given.result == "held" else self.held.discard)(given.decision_id)
             self.history.append(seen(given.intent, given.market_now_us))
+
+
+def firm_books(folds: Sequence[BasisFold], differences: tuple[Difference, ...]) -> FirmBooks:
+    """Return the books of these accounts together."""
+    return FirmBooks(
+        basis_seq=min(fold.basis_seq for fold in folds),
+        books=tuple(fold.book for fold in folds),
+        differences=differences,
+        pasts=tuple(fold.past for fold in folds),
+        held=frozenset().union(*(fold.held for fold in folds)),
+    )
 
 
 def moment_of(case: Case, fold: BasisFold, forecast: Forecast, now_us: int) -> VerdictMoment:

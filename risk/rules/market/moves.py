@@ -5,6 +5,7 @@ Rules:
   `move_max`.
 - Usual: the larger of that and the last bar's own move from close to close is at most `move_times`
   the median of the twenty moves before. With fewer bars, half of `move_max` stands in.
+- An order that only reduces risk does not wait: after a crash least of all.
 - The last bar closed at most `bars_age_max` ago.
 
 Bars are those of the decision's snapshot, whatever their length. Not here: halts (R24).
@@ -16,7 +17,7 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Final
 
-from risk.rules.exposure import touch
+from risk.rules.exposure import reduces, touch
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
@@ -32,6 +33,7 @@ def _moves(case: RuleCase) -> tuple[Measured, ...]:
     age = positive(case.state.now_us) - positive(market.as_of_us)
     now = max(ratio_up(abs(price - closes[-1]), BP, closes[-1]) for price in touch(case))
     moves = [ratio_up(abs(after - before), BP, before) for before, after in pairwise(closes)]
+    waived = Reason.REDUCES_RISK if reduces(case) else None
     usual_max = limits.move_max.value // 2
     if len(moves) > USUAL:
         usual_max = limits.move_times.value * median_low(moves[-USUAL - 1 : -1])
@@ -41,12 +43,14 @@ def _moves(case: RuleCase) -> tuple[Measured, ...]:
             limit=limits.move_max.value,
             reason=Reason.MOVE_ABOVE_MAXIMUM,
             breach=Action.HOLD,
+            waived=waived,
         ),
         Measured(
             observed=max(now, *moves[-1:]) if moves else now,
             limit=usual_max,
             reason=Reason.MOVE_ABOVE_MAXIMUM,
             breach=Action.HOLD,
+            waived=waived,
         ),
         Measured(observed=age, limit=limits.bars_age_max.value, reason=Reason.BARS_STALE),
         Measured(observed=max(0, -age), limit=0, reason=Reason.BARS_FROM_THE_FUTURE),

@@ -170,3 +170,15 @@ def test_a_submitter_is_told_one_code_for_conduct_and_the_record_has_the_rule(
         assert [one for one in shown["records"] if "withheld" in one] or role is Role.AUDITOR
     assert not [one for one in CONDUCT if one.value in told]
     replay(cast("LedgerReader", desk.log), TABLE, answer.decision_id)
+
+
+def test_an_order_that_waits_for_a_person_meets_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A yes has it judged again; until then nothing of it is at the broker."""
+    desk = desk_under(tmp_path, gathered_policy(families__liquidity__adv_share_max=0), monkeypatch)
+    assert desk.ask(exposure_bp=2_000).result == "held"
+    sale = desk.ask(exposure_bp=-2_000)
+    assert "WOULD_MEET_AN_OWN_ORDER" not in {one.reason for one in sale.rules}
+    orders = desk.verdict(sale.decision_id).body["inputs"]["firm"]["orders"]
+    assert orders == []

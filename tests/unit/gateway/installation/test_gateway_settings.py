@@ -7,14 +7,16 @@ from typer.testing import CliRunner
 from gateway.cli.main import app
 from gateway.errors import SettingsError
 from gateway.installation import settings
+from tests.doubles.programs import FIRST_PARTS
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the tests' own pair away too."""
-    monkeypatch.delenv("COUNTERSIGN_ENGINE__MODEL")
+    """Take the tests' own parts away too."""
+    for name in FIRST_PARTS:
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ SAID: dict[str, tuple[Path, Any]] = {
     "scores of another model": (("scores", "model_digest"), "another"),
     "scores negative": (("scores", "scored"), -1),
     "evidence negative": (("scores", "evidence_milli"), -1),
-    "evidence of drift": (("scores", "evidence_milli"), 20_001),
+    "evidence of drift": (("scores", "evidence_milli"), 100_001),
     "session over": (("session", "to_close_us"), -1),
     "session not begun": (("session", "since_open_us"), -1),
     "own volume negative": (("session", "own_lots"), -1),

@@ -73,7 +73,7 @@ def test_a_difference_counts_for_its_account_and_without_one_for_each() -> None:
         )
         for seq, account in ((4, "run-1"), (6, "run-2"), (8, ""))
     )
-    firm = FirmBooks(basis_seq=9, books=(), differences=open_now, pasts=())
+    firm = FirmBooks(basis_seq=9, books=(), differences=open_now, pasts=(), held=frozenset())
     assert firm.reconciliation("run-1").open_seqs == (4, 8)
     assert firm.reconciliation("run-2").open_seqs == (6, 8)
     assert firm.reconciliation("run-3").open_seqs == (8,)

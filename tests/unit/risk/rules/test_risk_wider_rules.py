@@ -126,8 +126,8 @@ def test_bars_too_old_do_not_count_and_the_own_ones_must_be_there() -> None:
 @pytest.mark.parametrize(
     ("check", "field", "value", "action"),
     [
-        ("evidence", "evidence_milli", 20_000, Action.ALLOW),
-        ("evidence", "evidence_milli", 20_001, Action.HALT),
+        ("evidence", "evidence_milli", 100_000, Action.ALLOW),
+        ("evidence", "evidence_milli", 100_001, Action.HALT),
         ("shift", "shift_bp", 2_500, Action.ALLOW),
         ("shift", "shift_bp", 2_501, Action.HALT),
     ],
@@ -139,7 +139,7 @@ def test_forecasts_that_drifted_stop_new_risk(
 
 
 def test_with_few_scores_only_the_evidence_speaks() -> None:
-    few = part("scores", scored=99, shift_bp=9_999, evidence_milli=20_001)
+    few = part("scores", scored=99, shift_bp=9_999, evidence_milli=100_001)
     assert judged("R30", "shift", **few).reason is Reason.TOO_FEW_SCORES
     assert judged("R30", "evidence", **few).action is Action.HALT
 
@@ -299,8 +299,10 @@ def test_without_its_input_a_rule_refuses(rule: str, check: str, source: str) ->
 @pytest.mark.parametrize(
     ("rule", "check", "sources"),
     [
+        ("R27", "move", part("market", closes_ticks=(20_000,) * 22)),
+        ("R27", "usual", part("market", closes_ticks=(20_000,) * 22)),
         ("R28", "fall", stress(DOWN, DOWN)),
-        ("R30", "evidence", part("scores", evidence_milli=99_000)),
+        ("R30", "evidence", part("scores", evidence_milli=999_000)),
         ("R46", "agreement", part("crowd", pairs=1, agreeing=1)),
     ],
 )

@@ -4,15 +4,12 @@ Not here: scoring; the page shows what is on record.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from markupsafe import Markup
 
-from gateway.evidence.answers.outcomes import Scores
+from gateway.evidence.answers.outcomes import DRIFTED_MILLI, Scores
 from gateway.surfaces.web.views.plots import Caption, PlotBar, bar_chart
-
-DRIFTED_MILLI: Final = 20_000
-"""Evidence from which the page says drift: R30's shipped limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
