@@ -321,23 +321,33 @@ def make_verdict(
     digest_version: int = 1,
 ) -> Verdict:
     """Return the verdict of these results, with its digest."""
+    action = join([result.action for result in results])
+    sealed = ""
+    if digest_version == NEWEST_DIGEST:
+        sealed = trace_digest(action, policy_digest, intent_digest, state_digest, results)
     unsealed = Verdict(
-        action=join(result.action for result in results),
+        action=action,
         results=results,
         policy_digest=policy_digest,
         intent_digest=intent_digest,
         state_digest=state_digest,
-        verdict_digest="",
+        verdict_digest=sealed,
         digest_version=digest_version,
     )
-    if digest_version == NEWEST_DIGEST:
-        return replace(unsealed, verdict_digest=trace_digest(unsealed))
+    if sealed:
+        return unsealed
     body = verdict_document(unsealed)
     del body["verdict_digest"]
     return replace(unsealed, verdict_digest=digest("countersign.verdict/1", body))
 
 
-def trace_digest(verdict: Verdict) -> str:
+def trace_digest(
+    action: Action,
+    policy_digest: str,
+    intent_digest: str,
+    state_digest: str,
+    results: tuple[RuleResult, ...],
+) -> str:
     """Return the SHA-256 in hex of a verdict's trace, as JSON in UTF-8 without spaces.
 
     It is the list of tag, action, the three digests, and the results in their order; a result is an
@@ -345,11 +355,11 @@ def trace_digest(verdict: Verdict) -> str:
     """
     trace = (
         "countersign.verdict/2",
-        verdict.action,
-        verdict.policy_digest,
-        verdict.intent_digest,
-        verdict.state_digest,
-        verdict.results,
+        action,
+        policy_digest,
+        intent_digest,
+        state_digest,
+        results,
     )
     return sha256(json.encode(trace)).hexdigest()
 

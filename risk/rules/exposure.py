@@ -58,7 +58,14 @@ def touch(case: RuleCase) -> tuple[int, int]:
 
 
 def order_minor(case: RuleCase) -> int:
-    """Return the order's value at the worst of limit, bid and ask."""
+    """Return the order's value at the worst of limit, bid and ask; measured once for an intent."""
+    found = case.memo.get("order_minor")
+    if type(found) is not int:
+        case.memo["order_minor"] = found = _order_minor(case)
+    return found
+
+
+def _order_minor(case: RuleCase) -> int:
     instrument = case.state.instrument
     worst = max(positive(case.intent.limit_ticks), *touch(case))
     unit = positive(instrument.lot) * positive(instrument.tick_minor)
@@ -91,6 +98,13 @@ def is_renewal(case: RuleCase) -> bool:
 
 def lots_around(case: RuleCase) -> tuple[int, int, int]:
     """Return position, pending buys and pending sells of the intent's instrument, in lots."""
+    found = case.memo.get("lots_around")
+    if not isinstance(found, tuple):
+        case.memo["lots_around"] = found = _lots_around(case)
+    return found
+
+
+def _lots_around(case: RuleCase) -> tuple[int, int, int]:
     book, symbol, skip = case.state.book, case.intent.instrument, own(case)
     pending = {Side.BUY: 0, Side.SELL: 0}
     for held in book.reservations:
@@ -101,6 +115,13 @@ def lots_around(case: RuleCase) -> tuple[int, int, int]:
 
 def reduces(case: RuleCase) -> bool:
     """Return whether the order can only shrink the position, with its side's pending orders."""
+    found = case.memo.get("reduces")
+    if type(found) is not bool:
+        case.memo["reduces"] = found = _reduces(case)
+    return found
+
+
+def _reduces(case: RuleCase) -> bool:
     position, buys, sells = lots_around(case)
     side, qty = side_of(case), positive(case.intent.qty_lots)
     pending = buys if side is Side.BUY else sells

@@ -181,7 +181,7 @@ def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
             arming = case.arming_of(rule.rule_id)
         measured = rule.measure(case)
         pairs = zip(rule.checks, measured, strict=True)
-        return tuple(_judge(rule, check, found, arming) for check, found in pairs)
+        return tuple([_judge(rule, check, found, arming) for check, found in pairs])
     except RuleRefusal as refusal:
         reason = refusal.reason
     except Exception:  # noqa: BLE001 - a rule that fails refuses
@@ -190,8 +190,12 @@ def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
 
 
 def _judge(rule: Rule, check: Check, found: Measured, arming: Arming) -> RuleResult:
-    observed, limit = whole(found.observed), whole(found.limit)
-    margin = whole(limit - observed if check.bound is Bound.MAX else observed - limit)
+    observed, limit = found.observed, found.limit
+    if type(observed) is not int or type(limit) is not int:
+        whole(observed), whole(limit)
+    margin = limit - observed if check.bound is Bound.MAX else observed - limit
+    if not (-RANGE < observed < RANGE and -RANGE < limit < RANGE and -RANGE < margin < RANGE):
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
     outcome, action, reason, note = Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, ""
     if not arming.armed:
         outcome, reason, note = Outcome.NOT_APPLICABLE, Reason.DISARMED, arming.reason

@@ -236,11 +236,11 @@ def apply(book: Book, event: BookEvent) -> Book:
         case MessageSent():
             return _send(book, event)
         case Filled():
-            return _measure(_fill(_execute(book, event), event))
+            return _fill(book, event)
         case OrderClosed():
             return without(book, event.decision_id)
         case Marked():
-            return _measure(_mark(book, event))
+            return _mark(book, event)
         case DayStarted():
             return _start_day(book, event)
         case _:
@@ -320,20 +320,22 @@ def _send(book: Book, event: MessageSent) -> Book:
     return replace(book, message_times_us=tuple(times), reservations=reservations)
 
 
-def _execute(book: Book, event: Filled) -> Book:
-    """Reduce the fill's reservation, or count a late fill."""
+def _execute(book: Book, event: Filled) -> tuple[tuple[OpenReservation, ...], int]:
+    """Return the reservations without what the fill executed, and the late fills, with this one."""
     qty = positive(event.qty_lots, "quantity")
     held = None if event.decision_id is None else book.reservation(event.decision_id)
     fits = held is not None and held.instrument == event.instrument and held.side is event.side
     if held is None or not fits:
-        return replace(book, late_fills=book.late_fills + 1)
+        return book.reservations, book.late_fills + 1
     if qty < held.open_lots:
-        return reserving(book, replace(held, open_lots=held.open_lots - qty, sent=True))
-    rest = without(book, held.decision_id)
-    return rest if qty == held.open_lots else replace(rest, late_fills=book.late_fills + 1)
+        left = reserving(book, replace(held, open_lots=held.open_lots - qty, sent=True))
+        return left.reservations, book.late_fills
+    rest = tuple(r for r in book.reservations if r.decision_id != held.decision_id)
+    return rest, book.late_fills + (qty > held.open_lots)
 
 
 def _fill(book: Book, event: Filled) -> Book:
+    reservations, late_fills = _execute(book, event)
     price, unit = positive(event.price_ticks, "price"), positive(event.unit_minor, "unit")
     fee = within(event.fee_minor, "fee")
     before = book.position(event.instrument) or Position(
@@ -348,45 +350,49 @@ def _fill(book: Book, event: Filled) -> Book:
         raise BookError("the instrument's unit changed under an open position")
     signed = event.qty_lots * Side(event.side).sign
     position, realised = trade(before, signed, price)
-    others = tuple(p for p in book.positions if p.instrument != event.instrument)
+    others = (p for p in book.positions if p.instrument != event.instrument)
+    positions = tuple(sorted((*others, position), key=lambda p: p.instrument))
+    cash = within(book.cash_minor - signed * price * unit - fee, "cash")
+    peak, day = _measured(book, cash, positions)
     return replace(
         book,
-        cash_minor=within(book.cash_minor - signed * price * unit - fee, "cash"),
+        cash_minor=cash,
         realised_minor=book.realised_minor + realised,
         fees_minor=book.fees_minor + fee,
-        positions=tuple(sorted((*others, position), key=lambda p: p.instrument)),
+        positions=positions,
+        reservations=reservations,
+        peak_minor=peak,
+        day=day,
+        late_fills=late_fills,
     )
 
 
 def _mark(book: Book, event: Marked) -> Book:
     price = positive(event.price_ticks, "price")
-    return replace(
-        book,
-        positions=tuple(
-            replace(p, mark_ticks=price, mark_time_us=event.time_us)
-            if p.instrument == event.instrument
-            else p
-            for p in book.positions
-        ),
+    positions = tuple(
+        replace(p, mark_ticks=price, mark_time_us=event.time_us)
+        if p.instrument == event.instrument
+        else p
+        for p in book.positions
     )
+    peak, day = _measured(book, book.cash_minor, positions)
+    return replace(book, positions=positions, peak_minor=peak, day=day)
 
 
-def _measure(book: Book) -> Book:
-    """Update the peak and the day's low with the new equity."""
-    equity, day = within(book.equity_minor, "equity"), book.day
-    if day.low_minor <= equity <= book.peak_minor:
-        return book
+def _measured(
+    book: Book, cash_minor: int, positions: tuple[Position, ...]
+) -> tuple[int, DayResult]:
+    """Return the peak and the day with the equity of this cash and these positions."""
+    value = sum(one.value_minor for one in positions)
+    equity, day = within(cash_minor + value, "equity"), book.day
     if equity < day.low_minor:
-        day = replace(day, low_minor=equity)
-    return replace(book, peak_minor=max(book.peak_minor, equity), day=day)
+        day = DayResult(day=day.day, start_minor=day.start_minor, low_minor=equity)
+    return max(book.peak_minor, equity), day
 
 
 def _start_day(book: Book, event: DayStarted) -> Book:
     if event.day == book.day.day:
         return book
     equity = book.equity_minor
-    return replace(
-        book,
-        past_days=(*book.past_days, book.day)[-DAY_MEMORY:],
-        day=DayResult(day=event.day, start_minor=equity, low_minor=equity),
-    )
+    day = DayResult(day=event.day, start_minor=equity, low_minor=equity)
+    return replace(book, past_days=(*book.past_days, book.day)[-DAY_MEMORY:], day=day)

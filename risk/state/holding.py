@@ -6,7 +6,7 @@ lots, so no minor unit is lost. A trade through zero closes the position and ope
 Not here: cash, fees and reservations (`risk/state/book.py`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from risk.canonical import RANGE
 from risk.errors import BookError
@@ -48,10 +48,13 @@ def trade(position: Position, signed_lots: int, price_ticks: int) -> tuple[Posit
     closing = min(abs(signed_lots), abs(position.lots)) if opposite else 0
     closed = closing if signed_lots > 0 else -closing
     released = _share(position.cost_minor, closing, abs(position.lots))
-    after = replace(
-        position,
+    after = Position(
+        instrument=position.instrument,
         lots=position.lots + signed_lots,
         cost_minor=position.cost_minor - released + (signed_lots - closed) * price,
+        unit_minor=position.unit_minor,
+        mark_ticks=position.mark_ticks,
+        mark_time_us=position.mark_time_us,
     )
     within(after.value_minor, "position value")
     return after, -closed * price - released

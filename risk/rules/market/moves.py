@@ -17,6 +17,7 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Final
 
+from risk.canonical import RANGE
 from risk.rules.exposure import reduces, touch
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
@@ -25,14 +26,26 @@ from risk.verdict import Action, Reason, RuleId, Scope, Unit
 USUAL: Final = 20
 
 
+def closes_of(closes: tuple[int, ...]) -> list[int]:
+    """Return closing prices, each a positive integer in range, or refuse."""
+    if {int}.issuperset(map(type, closes)) and closes and 0 < min(closes) <= max(closes) < RANGE:
+        return list(closes)
+    return [positive(one) for one in closes]
+
+
+def moves_between(closes: list[int]) -> list[int]:
+    """Return the size of each move from close to close, 1/10,000 of the former, rounded up."""
+    return [-(-abs(after - before) * BP // before) for before, after in pairwise(closes)]
+
+
 def _moves(case: RuleCase) -> tuple[Measured, ...]:
     market, limits = case.inputs.market, case.families.liquidity
     if market is None or not market.closes_ticks:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    closes = [positive(one) for one in market.closes_ticks]
+    closes = closes_of(market.closes_ticks)
     age = positive(case.state.now_us) - positive(market.as_of_us)
     now = max(ratio_up(abs(price - closes[-1]), BP, closes[-1]) for price in touch(case))
-    moves = [ratio_up(abs(after - before), BP, before) for before, after in pairwise(closes)]
+    moves = moves_between(closes)
     waived = Reason.REDUCES_RISK if reduces(case) else None
     usual_max = limits.move_max.value // 2
     if len(moves) > USUAL:

@@ -12,21 +12,20 @@ Rules:
 Source: Commission Delegated Regulation (EU) 2017/589 art. 16(5).
 """
 
-from itertools import pairwise
 from statistics import median_low
 from typing import Final
 
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.rules.exposure import reduces
 from risk.rules.limits import BP
-from risk.rules.market.moves import USUAL
+from risk.rules.market.moves import USUAL, closes_of, moves_between
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
 from risk.state.inputs.market import SeenBars
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
 def _unusual(closes: list[int], limits: LiquidityLimits) -> bool:
-    moves = [ratio_up(abs(after - before), BP, before) for before, after in pairwise(closes)]
+    moves = moves_between(closes)
     if not moves:
         return False
     usual_max = limits.move_max.value // 2
@@ -44,7 +43,7 @@ def _fresh(case: RuleCase, seen: tuple[SeenBars, ...]) -> list[list[int]]:
     """Return the closes of every instrument whose bars are fresh; refuse without the own ones."""
     now, age_max = positive(case.state.now_us), case.families.liquidity.bars_age_max.value
     fresh = {
-        one.symbol: [positive(close) for close in one.closes_ticks]
+        one.symbol: closes_of(one.closes_ticks)
         for one in seen
         if 0 <= now - positive(one.as_of_us) <= age_max
     }

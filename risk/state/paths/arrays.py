@@ -9,6 +9,7 @@ Rules:
   and again before it leaves.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,19 +117,21 @@ def _read(paths: BookPaths) -> PathArrays:
     whole = all({int}.issuperset(map(type, moves)) for moves in every)
     if not whole:
         return PathArrays(whole=False, low=0, high=0, moves={})
-    low = min(0, 0, *(min(moves, default=0) for moves in every))
-    high = max(0, 0, *(max(moves, default=0) for moves in every))
+    try:
+        rows = [np.frombuffer(array("q", moves), dtype=np.int64) for moves in every]
+    except OverflowError:
+        low = min(min(moves, default=0) for moves in every)
+        high = max(max(moves, default=0) for moves in every)
+        return PathArrays(whole=True, low=min(0, low), high=max(0, high), moves={})
+    low = min((int(row.min(initial=0)) for row in rows), default=0)
+    high = max((int(row.max(initial=0)) for row in rows), default=0)
     shapes = {
         (len(one.moves_1e8), len(path)) for one in paths.instruments for path in one.moves_1e8
     }
     arrays: dict[str, Array] = {}
-    if len(shapes) == 1 and max(-low, high) < _BOUND:
+    if len(shapes) == 1:
         (shape,) = shapes
-        for one, moves in zip(paths.instruments, every, strict=True):
+        for one, row in zip(paths.instruments, rows, strict=True):
             # the first of a name counts, as in `BookPaths.of`
-            arrays.setdefault(one.symbol, _columns(moves, shape))
+            arrays.setdefault(one.symbol, np.ascontiguousarray(row.reshape(shape).T))
     return PathArrays(whole=True, low=low, high=high, moves=arrays)
-
-
-def _columns(moves: list[int], shape: tuple[int, int]) -> Array:
-    return np.ascontiguousarray(np.array(moves, dtype=np.int64).reshape(shape).T)
