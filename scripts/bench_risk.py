@@ -31,22 +31,33 @@ P50_BAR_US, P99_BAR_US, EVENT_BAR_US = 100.0, 300.0, 10.0
 ABOUT = f"""# What a verdict costs
 
 Written by `make bench-risk`; do not edit. CPU time of one process per verdict, {VERDICTS:,} drawn
-decisions (seed {SEED}); each has paths of its own, so nothing of an earlier one is found again.
+decisions (seed {SEED}); each has paths of its own, so nothing of an earlier one is found
+again, except
+in the row on paths read before: there the order was sized on the same forecast, as the desk does.
 Format 1 is the policy of the playback. Format 2 has every rule armed; its R52 reads 128 joint paths
 of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most {P99_BAR_US:.0f}
 us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
 """
+NAUTILUS = """Nautilus' risk engine is no dependency and is not measured by this command. A run
+by hand of
+nautilus_trader 1.221.0 in an environment of its own (Python 3.11.7, cash account, 3,600 limit
+orders, its engine alone): p50 3.6 us, p99 4.4 us of CPU an order. It makes far fewer checks
+(about 8: precision, size, notional, balance, rate), and no trace or digest."""
 
 
-def verdicts(policy: Policy, count: int, without: RuleId | None = None) -> list[float]:
-    """Return the CPU time of each verdict, microseconds, sorted."""
+def verdicts(
+    policy: Policy, count: int, without: RuleId | None = None, *, known: bool = False
+) -> list[float]:
+    """Return the CPU time of each verdict, microseconds, sorted; `known`: on paths read before."""
     rules = tuple(one for one in rules_of(policy) if one.rule_id is not without)
     found = []
     for own, state, intent in decisions(2 * count, SEED):
         if own is not policy:
             continue
         inputs = state.inputs
-        if inputs is not None and inputs.paths is not None:  # as each decision's forecast brings
+        if (
+            not known and inputs is not None and inputs.paths is not None
+        ):  # as each decision's forecast brings
             state = replace(state, inputs=replace(inputs, paths=copy.copy(inputs.paths)))  # noqa: PLW2901
         began = process_time_ns()
         evaluate(policy, state, intent, rules=None if without is None else rules)
@@ -84,6 +95,7 @@ def main() -> int:
     rows = {
         "format 1, the playback's": verdicts(PLAYBACK, count),
         "format 2, every rule": every,
+        "format 2, every rule, paths read before": verdicts(FULL, count, known=True),
         "format 2 without R52": verdicts(FULL, count, RuleId.R52),
     }
     reached = at(every, 0.5) <= P50_BAR_US and at(every, 0.99) <= P99_BAR_US
@@ -102,7 +114,7 @@ def main() -> int:
             "",
             said,
             "",
-            "Nautilus' risk engine is not measured beside it: it is not a dependency here.",
+            NAUTILUS,
             "",
             f"Python {platform.python_version()}, {platform.machine()}.",
             "",
