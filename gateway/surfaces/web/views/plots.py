@@ -227,7 +227,9 @@ class PlotBar:
     flagged: bool
 
 
-def bar_chart(bars: Sequence[PlotBar], caption: Caption, limit: int) -> Markup:
+def bar_chart(
+    bars: Sequence[PlotBar], caption: Caption, limit: int, named: str = "the limit"
+) -> Markup:
     """Draw horizontal bars from zero and a line at `limit`; narrow, for small screens too."""
     row, wide = 44, 340
     height = row * len(bars) + 22
@@ -242,5 +244,5 @@ def bar_chart(bars: Sequence[PlotBar], caption: Caption, limit: int) -> Markup:
             ' height="12" rx="2"/>'
         )
     parts.append(_rule("asof", (x(limit), 4), (x(limit), height - 18)))
-    parts.append(_text(wide - 8, height - 4, "dashed line: the limit", "end"))
+    parts.append(_text(wide - 8, height - 4, f"dashed line: {named}", "end"))
     return _svg("".join(parts), caption, (wide, height))

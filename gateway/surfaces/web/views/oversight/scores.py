@@ -61,5 +61,5 @@ def _model(one: dict[str, Any]) -> ModelScores:
         evidence=f"{one['evidence_milli'] / 1_000:.3f}",
         peak=f"{one['peak_milli'] / 1_000:.3f}",
         drifted=one["peak_milli"] >= DRIFTED_MILLI,
-        plot=bar_chart(bars, caption, round(even)),
+        plot=bar_chart(bars, caption, round(even), "even"),
     )
