@@ -26,7 +26,7 @@ LIMIT_BYTES: Final = 64_000
 ALL_RULES_FROM: Final = 128
 """Paths from which the shipped policy takes an order; fewer are measured under the first one."""
 PLANS: Final = (
-    ("table", 512, 10),
+    ("table", 1024, 10),
     ("table", 32, 10),
     ("network", 32, 10),
     ("table", 64, 20),

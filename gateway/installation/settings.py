@@ -101,7 +101,7 @@ class EngineSettings(SettingsSection):
         default="table", description="who proposes: table, network, or none (no speculation)"
     )
     spec_k: int = Field(default=4, ge=1, le=8, description="draft tokens per round")
-    paths: int = Field(default=512, ge=16, le=1024, description="trajectories per forecast")
+    paths: int = Field(default=1024, ge=16, le=1024, description="trajectories per forecast")
     horizon: int = Field(default=10, ge=1, le=32, description="bars per trajectory")
     deadline_s: float = Field(
         default=20.0, gt=0, description="longest wait for one forecast, seconds"

@@ -82,7 +82,7 @@ def thousands(text: str) -> float:
 
 def size_row() -> list[str]:
     """The measured sizes of what runs by default: capture, largest, decision, GB a year."""
-    return numbers(re.findall(r"\| table \| 512 x 10 \|(.*)", measured("ledger-size.md"))[0])
+    return numbers(re.findall(r"\| table \| 1024 x 10 \|(.*)", measured("ledger-size.md"))[0])
 
 
 def test_index_repeats_the_playback_as_its_page_has_it() -> None:

@@ -49,7 +49,7 @@ difference. Tracking is the mean of |realised / target - 1| over 63-day windows 
         ),
         _table(_bars(manifest, before)),
         "## Not reached by this page",
-        """- The share of decisions that another seed changes is not measured here.
+        """- The share of decisions that another seed changes is in [seeds.md](seeds.md).
 - Series without ranges and later years have no figures of their own; survivors are
   over-represented, and most series are large US companies.
 - HAR on ranges was no candidate for the baseline: it exists for part of the series only.
