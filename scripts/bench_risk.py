@@ -6,7 +6,10 @@ the comparison of digests: books of two instruments, orders of every size, some 
 
 import argparse
 import copy
+import json
+import os
 import platform
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -38,11 +41,31 @@ Format 1 is the policy of the playback. Format 2 has every rule armed; its R52 r
 of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most {P99_BAR_US:.0f}
 us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
 """
-NAUTILUS = """Nautilus' risk engine is no dependency and is not measured by this command. A run
-by hand of
-nautilus_trader 1.221.0 in an environment of its own (Python 3.11.7, cash account, 3,600 limit
-orders, its engine alone): p50 3.6 us, p99 4.4 us of CPU an order. It makes far fewer checks
-(about 8: precision, size, notional, balance, rate), and no trace or digest."""
+NAUTILUS = "COUNTERSIGN_NAUTILUS_PYTHON"
+"""Names the Python of an environment that has nautilus_trader; without it nothing is said of it."""
+
+
+def nautilus() -> str:
+    """Return what Nautilus' risk engine takes for an order, measured now, or that it was not."""
+    python = os.environ.get(NAUTILUS)
+    if python is None:
+        return (
+            "Nautilus' risk engine is no dependency and was not measured in this run:"
+            f" `{NAUTILUS}` names no Python that has it."
+        )
+    done = subprocess.run(
+        [python, Path(__file__).with_name("bench_nautilus.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    return (
+        f"In the same run, in an environment of its own, the risk engine of nautilus_trader"
+        f" {found['version']} (cash account, {found['orders']:,} limit orders, its engine alone):"
+        f" p50 {found['p50_us']:.1f} us, p99 {found['p99_us']:.1f} us of CPU an order. It checks"
+        " precision, size, notional, balance and rate, and makes no trace and no digest."
+    )
 
 
 def verdicts(
@@ -114,7 +137,7 @@ def main() -> int:
             "",
             said,
             "",
-            NAUTILUS,
+            nautilus(),
             "",
             f"Python {platform.python_version()}, {platform.machine()}.",
             "",
