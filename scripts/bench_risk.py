@@ -37,7 +37,7 @@ Written by `make bench-risk`; do not edit. CPU time of one process per verdict, 
 decisions (seed {SEED}); each has paths of its own, so nothing of an earlier one is found
 again, except
 in the row on paths read before: there the order was sized on the same forecast, as the desk does.
-Format 1 is the policy of the playback. Format 2 has every rule armed; its R52 reads 128 joint paths
+Format 1 is the first policy. Format 2 has every rule armed; its R52 reads 128 joint paths
 of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most {P99_BAR_US:.0f}
 us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
 """
@@ -116,7 +116,7 @@ def main() -> int:
     count = VERDICTS // 20 if given.quick else VERDICTS
     every = verdicts(FULL, count)
     rows = {
-        "format 1, the playback's": verdicts(PLAYBACK, count),
+        "format 1, 17 rules": verdicts(PLAYBACK, count),
         "format 2, every rule": every,
         "format 2, every rule, paths read before": verdicts(FULL, count, known=True),
         "format 2 without R52": verdicts(FULL, count, RuleId.R52),
