@@ -20,7 +20,6 @@ from gateway.errors import NotReadyError
 from gateway.walk import deadlines
 from gateway.walk.deadlines import Deadlines, SteadyWall
 from gateway.walk.failpoints import reach
-from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.decision import policy_named
 from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_under, verdict_given
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
@@ -33,7 +32,7 @@ from gateway.walk.projections.gathering import (
     firm_books,
     moment_of,
 )
-from gateway.walk.projections.stops import Stops
+from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.joining import PathsOnRecord
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, approve
@@ -82,8 +81,7 @@ class Section:
         self._deposits: dict[str, int] = {}
         self._approved: dict[bytes, ApprovedOrder] = {}
         self._placebos: dict[str, BasisFold] = {}
-        self._kill_epoch = 0
-        self._kill_seq = -1
+        self._kill_epoch = LedgerKillEpoch(reader)
         self.differences = Differences(reader)
         self.stops = Stops(reader)
         self.paths = PathsOnRecord(reader)
@@ -340,9 +338,11 @@ class Section:
         *,
         renewal: bool,
     ) -> RiskState:
+        gathering = None if self.policy.families is None else self._gathering
+        # first, for it moves this fold too: a book of before would stand under a later basis
+        firm = None if gathering is None else self._firm()
         word_epoch, killed = self._kill()
         now_us = tick.instant.now_us()
-        gathering = None if self.policy.families is None else self._gathering
         symbol = case.instrument.symbol
         return RiskState(
             now_us=now_us,
@@ -352,17 +352,19 @@ class Section:
             forecast=forecast,
             narrative_as_of_us=case.reach.as_of_us,
             narrative_absent=case.reach.absent,
-            kill=KillState(killed=killed, kill_epoch=self._kill_epoch, egress_epoch=word_epoch),
+            kill=KillState(
+                killed=killed, kill_epoch=self._kill_epoch.value, egress_epoch=word_epoch
+            ),
             recent=relevant_history(fold.history, intent, now_us),
             policy_status=self.status(),
             renewal=renewal,
             inputs=None
-            if gathering is None
+            if gathering is None or firm is None
             else replace(
                 gathering.inputs(
                     symbol,
                     fold.book,
-                    self._firm(),
+                    firm,
                     fold.past.activity(symbol, now_us),
                     moment_of(case, fold, forecast, now_us),
                 ),
@@ -372,11 +374,13 @@ class Section:
 
     def _firm(self) -> FirmBooks:
         """Return the books of every account, each as folded at this moment."""
-        return firm_books([*map(self._advance, self._folds.values())], self.differences.open())
-
-    def _advance(self, fold: BasisFold) -> BasisFold:
-        """Fold the records committed since, and the kill epoch."""
         head = self._reader.head().size - 1
+        folds = [self._advance(fold, head) for fold in self._folds.values()]
+        return firm_books(folds, self.differences.open())
+
+    def _advance(self, fold: BasisFold, head: int | None = None) -> BasisFold:
+        """Fold the records committed since, until `head`, and the kill epoch."""
+        head = self._reader.head().size - 1 if head is None else head
         if head > fold.basis_seq:
             for record in self._reader.records(
                 kinds=fold.kinds,
@@ -388,13 +392,5 @@ class Section:
             fold.basis_seq = head
         self.differences.read(head + 1)
         self.stops.read(head + 1)
-        if head > self._kill_seq:
-            for record in self._reader.records(
-                stream="control",
-                kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED),
-                after_seq=self._kill_seq,
-                before_seq=head + 1,
-            ):
-                self._kill_epoch = max(self._kill_epoch, KillEpoch.of(record).kill_epoch)
-            self._kill_seq = head
+        self._kill_epoch.read(head + 1)
         return fold

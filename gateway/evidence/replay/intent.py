@@ -28,11 +28,10 @@ from gateway.evidence.replay.past import (
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
-from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.verdict import result_under
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.stops import Stops
+from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.news import paths_of_twin, what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
@@ -349,9 +348,9 @@ def _history(past: Past, basis: int) -> Iterator[SeenIntent]:
 
 def _kill_epoch(past: Past, basis: int) -> int:
     """Return the ledger's kill epoch at the basis."""
-    kinds = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
-    pressed = past.reader.records(stream="control", kinds=kinds, before_seq=basis + 1)
-    return max((KillEpoch.of(r).kill_epoch for r in pressed), default=0)
+    epoch = LedgerKillEpoch(past.reader)
+    epoch.read(basis + 1)
+    return epoch.value
 
 
 def _differs(past: Past, basis: int, instrument: str) -> bool:

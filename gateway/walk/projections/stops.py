@@ -1,4 +1,4 @@
-"""The stops in force apart from the kill, folded from records: they survive every restart.
+"""The stops in force and the kill epoch, folded from records: they survive every restart.
 
 Each press is a stop of its own, and a stop is in force while one of its presses has not ended.
 While one is being recorded it already holds back what is handed to the broker, but no verdict,
@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.walk.journal.control.kill import KillEpoch
 from gateway.walk.journal.control.stops import (
     CancelAllAsked,
     CancelAllOutcome,
@@ -26,6 +27,7 @@ from gateway.walk.projections.differences import RecordsPort
 from risk.state.state import Stop
 
 STOP_KINDS: Final = (Kind.STOP_BEGUN, Kind.STOP_ENDED)
+KILL_KINDS: Final = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,26 @@ class StopPress:
             "seq": self.seq,
             "since_us": self.recorded_at_us,
         }
+
+
+class LedgerKillEpoch:
+    """The highest kill epoch that the ledger names, up to the last record read; 0 without any."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._seq = -1
+        self.value = 0
+
+    def read(self, size: int) -> None:
+        """Fold the records below a size of the log."""
+        if size <= self._seq + 1:
+            return
+        for record in self._reader.records(
+            stream="control", kinds=KILL_KINDS, after_seq=self._seq, before_seq=size
+        ):
+            self.value = max(self.value, KillEpoch.of(record).kill_epoch)
+        self._seq = size - 1
 
 
 class Stops:
