@@ -164,6 +164,37 @@ def approve(
     )
 
 
+Terms = tuple[Intent, Verdict, int, int, Approval | None]
+"""What `approve` needs beside the leaf: intent, verdict, send_before_us, kill_epoch, approval."""
+
+
+class KeptOrders:
+    """The last orders that were approved here, by the leaf that approves each; for one thread."""
+
+    def __init__(self, most: int) -> None:
+        """Keep at most so many; the oldest is forgotten."""
+        self.most = most
+        self._orders: dict[bytes, ApprovedOrder] = {}
+
+    def get(self, leaf: bytes) -> ApprovedOrder | None:
+        """Return the order, or None if it is not kept."""
+        return self._orders.get(leaf)
+
+    def keep(self, leaf: bytes, terms: Terms) -> ApprovedOrder | None:
+        """Return a new order; None if it is kept already or may not be sent."""
+        if leaf in self._orders:
+            return None
+        intent, verdict, send_before_us, kill_epoch, approval = terms
+        try:
+            order = approve(intent, verdict, leaf, send_before_us, kill_epoch, approval)
+        except ApprovalError:
+            return None
+        while len(self._orders) >= self.most:
+            del self._orders[next(iter(self._orders))]
+        self._orders[leaf] = order
+        return order
+
+
 def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval) -> str:
     same_order = (
         approval.decision_id == intent.decision_id

@@ -43,12 +43,13 @@ class Hooks:
     """What a caller does beside its append, on its own thread. Mistakes are its own.
 
     Attributes:
-        meanwhile: called once while the commit is under way, whatever becomes of it.
+        meanwhile: called once while the commit is under way, whatever becomes of it, with the
+            records as they will be if it lands; with none if another thread commits them.
         landed: called once the records are durable, before any subscriber hears of them, if the
             caller's own thread commits them; if another does, it is not called.
     """
 
-    meanwhile: Callable[[], None] = lambda: None
+    meanwhile: Callable[[tuple[Record, ...]], None] = lambda _: None
     landed: Callable[[tuple[Record, ...]], None] = lambda _: None
 
 

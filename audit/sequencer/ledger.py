@@ -316,12 +316,12 @@ class Ledger:
             raise self.stopped
         leads = (
             isinstance(request, Append)
-            and lane is Lane.URGENT
+            and (lane is Lane.URGENT or hooks is not NO_HOOKS)
             and self._sequencer.lead(request, hooks, deadline)
         )
         if not leads:
             self._lanes.put(request, lane, deadline)
-            hooks.meanwhile()
+            hooks.meanwhile(())
         return done.result(deadline - time.monotonic())
 
     def _put(self, request: MapHeads, deadline: float) -> None:

@@ -123,7 +123,7 @@ class Sequencer:
             return False
         with ExitStack() as otherwise:
             otherwise.callback(self._lanes.nudge)
-            hooks.meanwhile()
+            hooks.meanwhile(builder.batch.appended[0][1])
             otherwise.pop_all()
         landed = False
         if self._turn.acquire(timeout=_left_s(deadline)):  # else the thread has it

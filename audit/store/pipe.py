@@ -1,9 +1,9 @@
 """One commit on the wire, sent without waiting: the next batch is built meanwhile.
 
 Below the driver's cursors on purpose: they wait, and adapt every value anew. A commit is one
-prepared statement (up to `UNNEST_ROWS_MAX` rows), or one query string of an UPDATE and a COPY,
-which the server runs as a single transaction. Both move the head by compare-and-swap and insert the
-rows, or do neither. An overdue answer is an error, and the commit is in doubt.
+prepared statement (for one row, or for up to `UNNEST_ROWS_MAX`), or one query string of an UPDATE
+and a COPY, which the server runs as a single transaction. Each moves the head by compare-and-swap
+and inserts the rows, or does neither. An overdue answer is an error, and the commit is in doubt.
 
 Source: PostgreSQL 18 documentation, 32.4 "Asynchronous Command Processing" and 54.2.2.1
 "Multiple Statements in a Simple Query".
@@ -24,9 +24,11 @@ from audit.store.tables import TupleConnection
 from audit.store.wire import (
     ARRAY_OIDS,
     COLUMNS,
+    OIDS,
     array_parameters,
     copy_stream,
     disclosure_parameters,
+    row_parameters,
 )
 
 UNNEST_ROWS_MAX = 128
@@ -45,6 +47,17 @@ _APPEND_SQL = " ".join(
         ") AS rows, moved",
     )
 )
+_ONE_NAME = b"countersign_append_one"
+_ONE_SQL = " ".join(
+    (
+        _APPEND_SQL.partition(" SELECT ")[0],
+        "SELECT",
+        ", ".join(f"${place}" for place in range(7, 7 + len(COLUMNS))),
+        "FROM moved",
+    )
+)
+"""The same for one row, the most frequent batch; without arrays both sides do less."""
+_ONE_OIDS = (20, 17, 17, 20, 17, 20, *(OIDS[kind] for kind in COLUMNS.values()))
 _APPEND_OIDS = (20, 17, 17, 20, 17, 20, *(ARRAY_OIDS[kind] for kind in COLUMNS.values()))
 _SEALED_SQL = _APPEND_SQL.replace(
     ") INSERT INTO ledger.entry",
@@ -63,6 +76,7 @@ _COPY_SQL = " ".join(
 )
 """Filled with numbers and hexadecimal digits only, never with a caller's text."""
 _INT8 = Struct(">q").pack
+_BINARY_ROW = [Format.BINARY] * len(_ONE_OIDS)
 
 
 class CommitOutcome(StrEnum):
@@ -93,9 +107,13 @@ class Pipe:
         self._deadline = 0.0
         self._error: psycopg.Error | None = None
         self._refused: CommitOutcome | None = None
-        prepared = self._pg.prepare(_NAME, _APPEND_SQL.encode(), _APPEND_OIDS)
-        if prepared.status != ExecStatus.COMMAND_OK:
-            raise _error_of(prepared)
+        for name, sql, oids in (
+            (_NAME, _APPEND_SQL, _APPEND_OIDS),
+            (_ONE_NAME, _ONE_SQL, _ONE_OIDS),
+        ):
+            prepared = self._pg.prepare(name, sql.encode(), oids)
+            if prepared.status != ExecStatus.COMMAND_OK:
+                raise _error_of(prepared)
 
     def send(self, rows: Sequence[Row], moved: Moved, deadline_s: float) -> None:
         """Send a batch; `answer` returns its outcome. An error leaves it in doubt."""
@@ -107,7 +125,13 @@ class Pipe:
             self._send_copy(rows, moved)
             return
         size, root, frontier, old_size, old_root, fence = moved
-        values = [_INT8(size), root, frontier, _INT8(old_size), old_root, _INT8(fence)]
+        values: list[bytes | None] = [_INT8(size), root, frontier]
+        values += [_INT8(old_size), old_root, _INT8(fence)]
+        if len(rows) == 1 and not sealed:
+            values += row_parameters(rows[0])
+            self._pg.send_query_prepared(_ONE_NAME, values, _BINARY_ROW)
+            self._pg.flush()
+            return
         values += array_parameters(rows)
         if sealed:
             values += disclosure_parameters(rows)

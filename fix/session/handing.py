@@ -8,7 +8,7 @@ Not here: the rate of cancels (`fix.orders.sweep`): a kill is never held back by
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ from fix.wire.messages import (
 )
 
 _SECOND_US: Final = 1_000_000
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 class Throttle:
@@ -50,10 +51,11 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """An order's fields, and the same as the journal writes them."""
+    """An order's fields, the same as the journal writes them, and by tag."""
 
     fields: Fields
     words: str
+    by_tag: Mapping[int, str]
 
 
 class Handing:
@@ -75,8 +77,8 @@ class Handing:
         self._parts.session.prepare(fields)
         while len(self._prepared) >= PREPARED_MAX:
             del self._prepared[next(iter(self._prepared))]
-        words = json.dumps(fields, separators=(",", ":"))
-        self._prepared[text(frame, "cl_ord_id")] = _Prepared(fields, words)
+        words = _JSON.encode(fields)
+        self._prepared[text(frame, "cl_ord_id")] = _Prepared(fields, words, dict(fields))
 
     def hand(self, frame: Frame) -> bool:
         """Send one order or replace, once ever; return whether it left.
@@ -87,14 +89,15 @@ class Handing:
         parts, cl_ord_id = self._parts, text(frame, "cl_ord_id")
         made = self._prepared.pop(cl_ord_id, None)
         if frame.get("op") == "hand":
-            made = _Prepared(fields_of(frame), "")
+            fields = fields_of(frame)
+            made = _Prepared(fields, "", dict(fields))
         ticket = Ticket(
             cl_ord_id=cl_ord_id,
             kill_epoch=number(frame, "kill_epoch"),
             send_before_us=number(frame, "send_before_us"),
             send_until_us=number(frame, "send_until_us"),
         )
-        refusal = Refusal.NOT_HANDED if made is None else self._refuses(ticket, made.fields)
+        refusal = Refusal.NOT_HANDED if made is None else self._refuses(ticket, made.by_tag)
         if refusal is not None or made is None:
             parts.gate.spend(cl_ord_id)
             return self._refuse(frame, str(refusal))
@@ -128,9 +131,8 @@ class Handing:
         self._answer(frame, {"result": "refused", "reason": reason})
         return False
 
-    def _refuses(self, ticket: Ticket, fields: Fields) -> Refusal | None:
+    def _refuses(self, ticket: Ticket, sent: Mapping[int, str]) -> Refusal | None:
         """Return why an order must not even be noted, or None; takes its ticket then."""
-        sent = dict(fields)
         replaces = sent.get(MSG_TYPE) == CANCEL_REPLACE and ORIG_CL_ORD_ID in sent
         known = replaces or sent.get(MSG_TYPE) == NEW_ORDER
         if not known or sent.get(CL_ORD_ID) != ticket.cl_ord_id:

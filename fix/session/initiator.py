@@ -138,7 +138,7 @@ class Callbacks(quickfix.Application):
             return Refusal.MALFORMED
         refusal = self._gate.judge(fields, logged_on=self.is_logged_on)
         if refusal is None:
-            self.traffic.note("out", fields)
+            self.traffic.leaves(fields)
             self.sequence.sent(msg_seq_num)
             self.leaving.sent = Sent(msg_seq_num=msg_seq_num, raw=raw, epoch=self.sequence.epoch)
         return refusal

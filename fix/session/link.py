@@ -45,8 +45,10 @@ from fix.errors import ChildError
 
 Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
 Frame = dict[str, Json]
+_JSON = json.JSONEncoder(separators=(",", ":"))
 LINE_BYTES_MAX = 1 << 20
 PREPARED_MAX = 256
+PAIR = 2
 
 
 class SessionState(StrEnum):
@@ -81,7 +83,7 @@ class HandResult:
 
 def encode(frame: Frame) -> bytes:
     """Return one line of the pipe."""
-    return json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n"
+    return _JSON.encode(frame).encode("ascii") + b"\n"
 
 
 def frames(link: socket.socket) -> Iterator[Frame]:
@@ -152,9 +154,8 @@ def fields_of(frame: Frame) -> tuple[tuple[int, str], ...]:
         raise ChildError(problem="frame has no list of fields")
     found: list[tuple[int, str]] = []
     for pair in pairs:
-        match pair:
-            case [int() as tag, str() as value]:
-                found.append((tag, value))
-            case _:
-                raise ChildError(problem="a FIX field of the frame is not [tag, text]")
+        tag, value = pair if isinstance(pair, list) and len(pair) == PAIR else (None, None)
+        if not isinstance(tag, int) or not isinstance(value, str):
+            raise ChildError(problem="a FIX field of the frame is not [tag, text]")
+        found.append((tag, value))
     return tuple(found)

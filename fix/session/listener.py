@@ -83,31 +83,46 @@ class Traffic:
         self._sent: deque[tuple[int, str]] = deque()
         self._most: Counter[str] = Counter()
         self._highest_in = 0
+        self._leaving: deque[tuple[int, Mapping[int, str]]] = deque()
+
+    def leaves(self, fields: Mapping[int, str]) -> None:
+        """Note a message that leaves now; it is read with the next one, not on its way out."""
+        self._leaving.append((self._now_us(), fields))
 
     def note(self, direction: str, fields: Mapping[int, str]) -> None:
         """Note a message, ``in`` or ``out``; one without a readable number is only counted."""
-        now_us, msg_type = self._now_us(), fields.get(_TYPE, "")
+        with self._lock:
+            self._read_left()
+            self._note(self._now_us(), direction, fields)
+
+    def _read_left(self) -> None:
+        while self._leaving:
+            at_us, fields = self._leaving.popleft()
+            self._note(at_us, "out", fields)
+
+    def _note(self, now_us: int, direction: str, fields: Mapping[int, str]) -> None:
+        msg_type = fields.get(_TYPE, "")
         digits = fields.get(_NUMBER, "")
         number = int(digits) if digits.isascii() and digits.isdecimal() else 0
         words = (fields.get(_CL_ORD_ID, ""), fields.get(_EXEC, ""), fields.get(_STATUS, ""))
-        with self._lock:
-            self._last_us[direction] = now_us
-            self._counts[direction] += 1
-            again = fields.get(_DUP) == "Y"
-            about = " ".join(word for word in words if word)
-            self._recent.append(Passed(now_us, direction, msg_type, number, again, about))
-            if direction == "in" and msg_type == _LOGON:
-                self._highest_in = number  # its numbers may have been reset
-            elif direction == "in":
-                self._highest_in = max(self._highest_in, number)
-            if direction == "out":
-                self._count(now_us, msg_type)
-            if msg_type in {_RESEND, _GAP_FILL}:
-                self._gaps.append(_gap(now_us, direction, fields, number))
+        self._last_us[direction] = now_us
+        self._counts[direction] += 1
+        again = fields.get(_DUP) == "Y"
+        about = " ".join(word for word in words if word)
+        self._recent.append(Passed(now_us, direction, msg_type, number, again, about))
+        if direction == "in" and msg_type == _LOGON:
+            self._highest_in = number  # its numbers may have been reset
+        elif direction == "in":
+            self._highest_in = max(self._highest_in, number)
+        if direction == "out":
+            self._count(now_us, msg_type)
+        if msg_type in {_RESEND, _GAP_FILL}:
+            self._gaps.append(_gap(now_us, direction, fields, number))
 
     def frame(self) -> Frame:
         """Return what the gateway is told: see ``vitals`` in `fix.session.link`."""
         with self._lock:
+            self._read_left()
             now_us = self._now_us()
             self._forget(now_us)
             last_s = Counter(msg_type for _, msg_type in self._sent)

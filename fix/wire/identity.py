@@ -12,6 +12,7 @@ Not here: the record itself.
 import base64
 import hashlib
 import re
+from functools import lru_cache
 
 CL_ORD_ID_LENGTH = 20
 LEAF_BYTES = 32
@@ -19,6 +20,7 @@ _BITS_IN_BYTES = 13
 _FORM = re.compile(r"[A-Z2-7]{20}")
 
 
+@lru_cache(maxsize=1024)
 def cl_ord_id(leaf: bytes) -> str:
     """Return the ClOrdID (11) for a record's SHA-256 leaf hash.
 

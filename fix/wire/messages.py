@@ -13,6 +13,7 @@ Rules:
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from fix.dialects.profile import OrderTags, Profile
@@ -39,6 +40,7 @@ TIMES_IN_FORCE = {"DAY": "0", "GTC": "1", "IOC": "3", "FOK": "4"}
 
 _ASCII = re.compile(r"[\x20-\x7e]+")
 _TAG = re.compile(r"[1-9][0-9]{0,8}")
+_FIELD = re.compile(rf"([1-9][0-9]{{0,8}})=([^{SOH}]+){SOH}")
 _CHECKSUM = re.compile(r"[0-9]{3}")
 _TRAILER_LENGTH = 7
 _SECONDS_LENGTH = 17
@@ -58,8 +60,14 @@ def timestamp(time_us: int, digits: int = 6) -> str:
 
     Source: FIX 4.2 and 4.4 volume 1 (seconds, milliseconds); EP206 (microseconds).
     """
-    text = (_EPOCH + timedelta(microseconds=time_us)).strftime("%Y%m%d-%H:%M:%S.%f")
+    second, micro = divmod(time_us, 1_000_000)
+    text = f"{_second_text(second)}.{micro:06d}"
     return text[: _SECONDS_LENGTH + digits + 1] if digits else text[:_SECONDS_LENGTH]
+
+
+@lru_cache(maxsize=16)
+def _second_text(second: int) -> str:
+    return (_EPOCH + timedelta(seconds=second)).strftime("%Y%m%d-%H:%M:%S")
 
 
 def with_time_digits(fields: Fields, digits: int) -> Fields:
@@ -126,13 +134,13 @@ def limit_order(profile: Profile, order: OrderWords, transact_time_us: int) -> F
 
     Source: FIX 4.4 volume 4, NewOrderSingle (D).
     """
-    tags = profile.tags
+    parties, handling, last = _constant(profile.tags)
     fields = (
         (MSG_TYPE, NEW_ORDER),
         (CL_ORD_ID, order.name),
-        *_parties(tags),
+        *parties,
         (1, profile.account or order.account),
-        (21, tags.handling),
+        handling,
         (55, order.instrument),
         (54, order.side),
         (60, timestamp(transact_time_us, profile.timestamp_digits)),
@@ -141,10 +149,7 @@ def limit_order(profile: Profile, order: OrderWords, transact_time_us: int) -> F
         (44, order.price),
         (15, profile.currency),
         (59, order.time_in_force),
-        (528, tags.order_capacity),
-        (1724, tags.origination),
-        *((((2593, "1"), (2594, "4"), (2595, "Y"))) if tags.algorithm_code else ()),
-        *((one.tag, one.value) for one in tags.extra),
+        *last,
     )
     return _checked(fields)
 
@@ -274,14 +279,19 @@ def parse(raw: str | bytes) -> list[tuple[int, str]]:
     text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
     if not text.endswith(SOH):
         raise MessageError(problem="does not end with a delimiter")
-    fields: list[tuple[int, str]] = []
-    for part in text[:-1].split(SOH):
-        tag, separator, value = part.partition("=")
-        if not separator or not value or not _TAG.fullmatch(tag):
-            raise MessageError(problem=f"field {len(fields) + 1} is not tag=value")
-        fields.append((int(tag), value))
+    found = _FIELD.findall(text)
+    if sum([len(tag) + len(value) + 2 for tag, value in found]) != len(text):
+        raise MessageError(problem=f"field {_first_wrong(text)} is not tag=value")
+    fields = [(int(tag), value) for tag, value in found]
     _check_frame(text, fields)
     return fields
+
+
+def _first_wrong(text: str) -> int:
+    """Return which field of a text is not tag=value, from 1."""
+    parts = (part.partition("=") for part in text[:-1].split(SOH))
+    wrong = (not value or not _TAG.fullmatch(tag) for tag, _, value in parts)
+    return next(place for place, bad in enumerate(wrong, 1) if bad)
 
 
 def _check_frame(text: str, fields: list[tuple[int, str]]) -> None:
@@ -313,6 +323,19 @@ def _parties(tags: OrderTags) -> Fields:
         if code:
             group += [(448, code), (447, "P"), (452, role), (2376, who)]
     return ((453, str(len(group) // 4)), *group) if group else ()
+
+
+@lru_cache(maxsize=16)
+def _constant(tags: OrderTags) -> tuple[Fields, tuple[int, str], Fields]:
+    """Return what every order has alike: the parties, how it is handled, and its last fields."""
+    algorithmic = ((2593, "1"), (2594, "4"), (2595, "Y")) if tags.algorithm_code else ()
+    last = (
+        (528, tags.order_capacity),
+        (1724, tags.origination),
+        *algorithmic,
+        *((one.tag, one.value) for one in tags.extra),
+    )
+    return _parties(tags), (21, tags.handling), last
 
 
 def _checked(fields: Sequence[tuple[int, str]]) -> Fields:

@@ -46,7 +46,7 @@ from gateway.telemetry.spans import Telemetry
 from gateway.walk import deadlines
 from gateway.walk.approval import Said, agree, end_hold, is_over, order_of, release
 from gateway.walk.decision import Decision, Result, decide
-from gateway.walk.dispatch import DispatchTools, dispatch
+from gateway.walk.dispatch import DispatchTools, dispatch, foresee
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.ports import Case, Tags, Tools
@@ -123,11 +123,11 @@ class Desk:
     def __post_init__(self) -> None:
         own = self.own
         self.reads = Reads(own.tools.ledger, own.dispatching.wall_us)
-        self.scopes = Scopes(
-            own.tags, own.section, own.reader, own.keyring, own.dispatching.wall_us
-        )
+        wall_us = own.dispatching.wall_us
+        self.scopes = Scopes(own.tags, own.section, own.reader, own.keyring, wall_us)
         asked, priced = (own.dispatching, own.reader), (own.instruments, own.market.tick)
         parts = ReplaceParts(*asked, own.section, self.scopes, *priced, own.word.read)
+        own.section.foresee = lambda order: foresee(order, self.own.dispatching)
         self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels, Replacing(parts))
 
     def begin(self) -> None:

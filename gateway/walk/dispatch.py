@@ -6,13 +6,15 @@ nothing after it means UNKNOWN, and the order is never sent again.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Hooks, Lane
 from fix.dialects.profile import Profile
+from fix.errors import MessageError
 from fix.session.link import HandResult
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import Fields, new_order
@@ -32,6 +34,20 @@ LATE_US: Final = 1_000_000
 """How long after `send_before` an approval is left to the thread that may be sending it."""
 
 
+READY_US: Final = 100_000
+"""How old the TransactTime (60) of an order made beforehand may be."""
+READY_MAX: Final = 256
+
+
+class ReadyOrder(NamedTuple):
+    """An order's fields, made while its verdict was committed."""
+
+    order: ApprovedOrder
+    profile: Profile
+    made_us: int
+    fields: Fields
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchTools:
     """What dispatching needs.
@@ -44,6 +60,7 @@ class DispatchTools:
         no_replace: why no order is replaced in this mode, or empty.
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
+        ready: orders made beforehand, by the leaf that approves them; see `foresee`.
     """
 
     ledger: LedgerPort
@@ -60,6 +77,40 @@ class DispatchTools:
     away: Callable[[], str] = field(default=lambda: "")
     held_back: Callable[[Standing], str] = field(default=lambda _: "")
     no_replace: str = ""
+    ready: dict[bytes, ReadyOrder] = field(default_factory=dict)
+
+
+def foresee(order: ApprovedOrder, tools: DispatchTools) -> None:
+    """Make the fields of an order whose verdict is being committed; nothing is sent or recorded."""
+    with suppress(MessageError, KeyError):  # dispatch meets the same, and says so
+        while len(tools.ready) >= READY_MAX:
+            del tools.ready[next(iter(tools.ready))]
+        tools.ready[order.approving_leaf] = _ready(order, tools)
+
+
+def _ready(order: ApprovedOrder, tools: DispatchTools) -> ReadyOrder:
+    instrument, made_us = tools.instrument(order.intent.instrument), tools.wall_us()
+    fields = new_order(
+        order,
+        profile=tools.profile,
+        tick_minor=instrument.tick_minor,
+        lot=instrument.lot,
+        transact_time_us=made_us,
+    )
+    return ReadyOrder(order=order, profile=tools.profile, made_us=made_us, fields=fields)
+
+
+def _fields(order: ApprovedOrder, tools: DispatchTools, wall_us: int) -> Fields:
+    """Return the order's fields, as foreseen if that was a moment ago for this order and broker."""
+    made = tools.ready.pop(order.approving_leaf, None)
+    if (
+        made is None
+        or made.order is not order
+        or made.profile is not tools.profile
+        or not 0 <= wall_us - made.made_us <= READY_US
+    ):
+        made = _ready(order, tools)
+    return made.fields
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
@@ -96,14 +147,7 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         _withdraw(standing, tools, "send_before_passed")
         return None
     name = cl_ord_id(standing.approving.leaf)
-    instrument = tools.instrument(order.intent.instrument)
-    fields = new_order(
-        order,
-        profile=tools.profile,
-        tick_minor=instrument.tick_minor,
-        lot=instrument.lot,
-        transact_time_us=tools.wall_us(),
-    )
+    fields = _fields(order, tools, wall_us)
     sending = journal_orders.order_sending(
         standing,
         name,
@@ -152,7 +196,12 @@ def _announce(
         if tools.orders.take_own(records[-1]):
             go()
 
-    hooks = Hooks(meanwhile=lambda: tools.broker.prepare(name, fields), landed=landed)
+    def meanwhile(records: Sequence[Record]) -> None:
+        tools.broker.prepare(name, fields)
+        if records:
+            tools.orders.foresee(records[-1])
+
+    hooks = Hooks(meanwhile=meanwhile, landed=landed)
     records = tools.ledger.append(sending, lane=Lane.URGENT, hooks=hooks)
     if not handed:
         tools.orders.take_own(records[-1])  # waiting for the notifier costs half a millisecond

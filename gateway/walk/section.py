@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from audit.errors import GuardMovedError, LedgerTimeoutError
-from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Guard
+from audit.sequencer.ledger import Guard, Hooks
 from audit.store.reader import LedgerReader
 from gateway import clock
 from gateway.errors import NotReadyError
@@ -35,8 +35,7 @@ from gateway.walk.projections.gathering import (
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.joining import PathsOnRecord
 from inference.forecast.forecast import Forecast
-from risk.approved import Approval, ApprovedOrder, approve
-from risk.errors import ApprovalError
+from risk.approved import Approval, ApprovedOrder, KeptOrders, Terms
 from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy
@@ -79,12 +78,13 @@ class Section:
         self._lock = threading.RLock()
         self._folds: dict[str, BasisFold] = {}
         self._deposits: dict[str, int] = {}
-        self._approved: dict[bytes, ApprovedOrder] = {}
+        self.kept = KeptOrders(KEPT)
         self._placebos: dict[str, BasisFold] = {}
         self._kill_epoch = LedgerKillEpoch(reader)
         self.differences = Differences(reader)
         self.stops = Stops(reader)
         self.paths = PathsOnRecord(reader)
+        self.foresee: Callable[[ApprovedOrder], None] = lambda _: None
 
     @property
     def accounts(self) -> frozenset[str]:
@@ -196,37 +196,36 @@ class Section:
                     approval=approval,
                 )
                 self._remember(case.decision_id, result, began, end)
+                terms = (intent, verdict, end.wall_us, state.kill.egress_epoch, approval)
+                keep = partial(self._keep, terms if result == "approved" else None)
                 try:
                     guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
-                    (record,) = self._ledger.append(draft, guard=guard)
+                    (record,) = self._ledger.append(draft, guard=guard, hooks=Hooks(meanwhile=keep))
                 except GuardMovedError:
                     continue  # a record that the verdict rests on was committed meanwhile
-                judged = Judged(
+                keep((record,))
+                return Judged(
                     record=record, intent=intent, verdict=verdict, result=result, state=state
                 )
-                if result == "approved":
-                    self._keep_order(judged, state, end.wall_us, approval)
-                return judged
             raise NotReadyError(part="section", state="moved under every try")
 
     def approved(self, given: VerdictGiven, leaf: bytes) -> ApprovedOrder | None:
         """Return the order that the verdict with this leaf approved here, if it is still kept."""
         said = (given.verdict_document["verdict_digest"], given.send_before_us, given.kill_epoch)
-        order = self._approved.get(leaf)
+        order = self.kept.get(leaf)
         same = order and (order.verdict_digest, order.send_before_us, order.kill_epoch) == said
         return order if same else None
 
-    def _keep_order(
-        self, judged: Judged, state: RiskState, send_before_us: int, approval: Approval | None
-    ) -> None:
-        """Keep the order that a verdict approves: it is sent next, and need not be parsed again."""
-        if len(self._approved) >= KEPT:
-            del self._approved[next(iter(self._approved))]
-        leaf, epoch = judged.record.leaf, state.kill.egress_epoch
-        with suppress(ApprovalError):  # dispatch asks again, and withdraws it
-            self._approved[leaf] = approve(
-                judged.intent, judged.verdict, leaf, send_before_us, epoch, approval
-            )
+    def _keep(self, terms: Terms | None, records: Sequence[Record]) -> None:
+        """Keep an order that is sent next, while its verdict is committed if this thread does it.
+
+        Nobody asks for one whose verdict was not committed.
+        """
+        if terms is None:
+            return
+        for record in records:
+            if order := self.kept.keep(record.leaf, terms):
+                self.foresee(order)
 
     def judge_replace(
         self,

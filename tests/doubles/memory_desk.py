@@ -144,7 +144,10 @@ class MemoryDesk:
         )
         decision = decide(case, own.tools, own.section)
         if decision.result is not Result.APPROVED:
-            raise AssertionError(f"not approved: {decision.result}")
+            worst = () if decision.judged is None else decision.judged.verdict.worst
+            raise AssertionError(f"not approved: {decision.result} {worst}")
+        if decision.judged is not None:
+            own.orders.catch_up((decision.judged.record,))
         return self.standing(case.decision_id)
 
     def dispatch(self, standing: Standing) -> HandResult | None:

@@ -71,7 +71,7 @@ class MemoryLedger:
         hooks: Hooks = NO_HOOKS,
     ) -> tuple[Record, ...]:
         """Write drafts in one batch, or raise what the ledger would."""
-        hooks.meanwhile()
+        hooks.meanwhile(())
         with self._lock:
             self.before(drafts)
             if self.refuses is not None:

@@ -4,6 +4,7 @@ Not here: what a frame means, who waits for which answer, when a child is starte
 `fix`; docs/decisions/044-one-child.md says why).
 """
 
+import contextlib
 import socket
 import struct
 import subprocess
@@ -66,6 +67,10 @@ class ChildProcess:
         if not self.lock.acquire(timeout=timeout_s):
             raise TimeoutError("another frame is stuck in the pipe")
         try:
+            with contextlib.suppress(BlockingIOError):  # a pipe that is read takes it at once
+                frame = frame[self.link.send(frame, socket.MSG_DONTWAIT) :]
+            if not frame:
+                return
             left_us = max(1_000, int((end - time.monotonic()) * 1e6))
             limit = struct.pack("@ll", *divmod(left_us, 1_000_000))
             self.link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)

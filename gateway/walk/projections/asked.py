@@ -1,4 +1,4 @@
-"""Requests to cancel and replace an order, folded from records, and its terms with them. Pure.
+"""Requests to cancel and replace an order and reports on it, folded from records. Pure.
 
 Not here: how a request ends by what the broker says (`cancel_ends`, `replace_ends`).
 """
@@ -10,14 +10,16 @@ from audit.records.record import Record
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from gateway.walk.journal.cancel import CancelEnded, CancelRequested
-from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested, TermsSaid
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.standing import (
     AskedCancel,
     AskedReplace,
+    BookedTrade,
     CancelOutcome,
     ReplaceOutcome,
+    Stage,
     Standing,
     Terms,
 )
@@ -153,3 +155,49 @@ def _terms(name: str, said: TermsSaid) -> Terms:
         quantity=said.quantity,
         price=said.price,
     )
+
+
+def reported(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a report; a report that reopens the order unseals its decision."""
+    report = OrderReported.of(record)
+    ends = report.terminal and (report.reopens or not standing.sealed)
+    stage = Stage.CLOSED if ends else Stage.SENT if report.reopens else standing.stage
+    return replace(
+        standing,
+        stage=stage,
+        order_state=report.order_state,
+        filled_lots=standing.filled_lots + report.last_lots,
+        broker_id=report.report.get("order_id") or standing.broker_id,
+        said_us=record.recorded_at_us,
+        report_status=report.ord_status,
+        sealed=standing.sealed and not report.reopens,
+        trades=_trades(standing.trades, report, record.seq),
+        restated=_restated(standing, report),
+    )
+
+
+def _restated(standing: Standing, report: OrderReported) -> Terms | None:
+    said = report.restated
+    if said is None:
+        return standing.restated
+    return Terms(
+        name=standing.wire_name,
+        qty_lots=said.qty_lots,
+        limit_ticks=said.limit_ticks,
+        quantity=said.quantity,
+        price=said.price,
+    )
+
+
+def _trades(
+    trades: tuple[BookedTrade, ...], report: OrderReported, seq: int
+) -> tuple[BookedTrade, ...]:
+    fill, undone, exec_id = report.fill, report.undoes_seq, report.exec_id
+    if undone is not None:
+        return tuple(
+            replace(t, exec_ids=(*t.exec_ids, exec_id), fill=fill) if t.seq == undone else t
+            for t in trades
+        )
+    if fill is None:
+        return trades
+    return (*trades, BookedTrade(seq=seq, exec_ids=(exec_id,), fill=fill))

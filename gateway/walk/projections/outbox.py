@@ -22,8 +22,8 @@ from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
 from gateway.walk.journal.replace import ReplaceSent
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.asked import asked_for
-from gateway.walk.projections.standing import BookedTrade, Stage, Standing, Terms
+from gateway.walk.projections.asked import asked_for, reported
+from gateway.walk.projections.standing import Stage, Standing
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
@@ -61,6 +61,7 @@ class _Standings:
         # the same of the replaces that left
         self.replace_by_number: dict[tuple[int, int], str] = {}
         self.next_seq = 0
+        self.foreseen: tuple[Standing, Record, Standing] | None = None
 
     def take(self, records: Iterable[Record]) -> None:
         for record in records:
@@ -71,7 +72,7 @@ class _Standings:
     def _apply(self, record: Record) -> None:
         decision_id = record.stream.removeprefix(DECISION_PREFIX)
         before = self.by_decision.get(decision_id) or Standing(decision_id=decision_id)
-        after = _advance(before, record)
+        after = self._foreseen(before, record) or _advance(before, record)
         self.by_decision[decision_id] = after
         if after.cl_ord_id:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
@@ -90,6 +91,17 @@ class _Standings:
             self.by_broker_id[after.broker_id] = decision_id
             told = OrderReported.of(record)
             self.reports[told.session, told.trade_date, told.exec_id] = told.report
+
+    def foresee(self, record: Record) -> None:
+        before = self.by_decision.get(record.stream.removeprefix(DECISION_PREFIX))
+        if before is not None:
+            self.foreseen = before, record, _advance(before, record)
+
+    def _foreseen(self, before: Standing, record: Record) -> Standing | None:
+        """Return what was worked out from exactly these two; one slot, for whoever came last."""
+        seen = self.foreseen
+        same = seen is not None and seen[0] is before and seen[1] is record
+        return seen[2] if seen is not None and same else None
 
 
 class Orders:
@@ -146,6 +158,10 @@ class Orders:
             if self._trouble:
                 self._mend()
             self._folded.notify_all()
+
+    def foresee(self, record: Record) -> None:
+        """Work out what `take_own` makes of a record before it is durable; changes nothing."""
+        self._fold.foresee(record)
 
     def take_own(self, record: Record) -> bool:
         """Fold what the caller has just appended, unless the notifier must bring others first.
@@ -344,54 +360,8 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
             state = Ending.of(record).order_state or standing.order_state
             return replace(standing, stage=Stage.CLOSED, order_state=state)
         case Kind.ORDER_REPORTED:
-            return _reported(standing, record)
+            return reported(standing, record)
         case Kind.DECISION_SEALED:
             return replace(standing, stage=Stage.SEALED, sealed=True, seals=standing.seals + 1)
         case _:
             return asked_for(standing, record)
-
-
-def _reported(standing: Standing, record: Record) -> Standing:
-    """Return the standing after a report; a report that reopens the order unseals its decision."""
-    report = OrderReported.of(record)
-    ends = report.terminal and (report.reopens or not standing.sealed)
-    stage = Stage.CLOSED if ends else Stage.SENT if report.reopens else standing.stage
-    return replace(
-        standing,
-        stage=stage,
-        order_state=report.order_state,
-        filled_lots=standing.filled_lots + report.last_lots,
-        broker_id=report.report.get("order_id") or standing.broker_id,
-        said_us=record.recorded_at_us,
-        report_status=report.ord_status,
-        sealed=standing.sealed and not report.reopens,
-        trades=_trades(standing.trades, report, record.seq),
-        restated=_restated(standing, report),
-    )
-
-
-def _restated(standing: Standing, report: OrderReported) -> Terms | None:
-    said = report.restated
-    if said is None:
-        return standing.restated
-    return Terms(
-        name=standing.wire_name,
-        qty_lots=said.qty_lots,
-        limit_ticks=said.limit_ticks,
-        quantity=said.quantity,
-        price=said.price,
-    )
-
-
-def _trades(
-    trades: tuple[BookedTrade, ...], report: OrderReported, seq: int
-) -> tuple[BookedTrade, ...]:
-    fill, undone, exec_id = report.fill, report.undoes_seq, report.exec_id
-    if undone is not None:
-        return tuple(
-            replace(t, exec_ids=(*t.exec_ids, exec_id), fill=fill) if t.seq == undone else t
-            for t in trades
-        )
-    if fill is None:
-        return trades
-    return (*trades, BookedTrade(seq=seq, exec_ids=(exec_id,), fill=fill))

@@ -6,13 +6,13 @@ from itertools import count
 
 import pytest
 
-from audit.errors import LedgerStoppedError, LedgerTimeoutError
+from audit.errors import GuardMovedError, LedgerStoppedError, LedgerTimeoutError
 from audit.records.record import Record
 from audit.sequencer.config import SequencerConfig
-from audit.sequencer.ledger import Hooks, Lane, Ledger
+from audit.sequencer.ledger import Guard, Hooks, Lane, Ledger
 from audit.sequencer.sequencer import AFTER_COMMIT, BEFORE_COMMIT
 from audit.store.tables import connect
-from tests.doubles.audit_log import SIGNER, note
+from tests.doubles.audit_log import SIGNER, note, refused
 from tests.doubles.audit_server import opened, sequencer_pid
 from tests.doubles.audit_spoiled import verify_database
 from tests.integration.audit.sequencer.test_audit_telling import commits_waiting, told
@@ -61,12 +61,26 @@ def test_what_a_caller_does_beside_its_append_comes_in_order(postgres_dsn: str) 
     with opened(postgres_dsn, on_step=seen.append) as ledger:
         ledger.subscribe(subscriber)
         hooks = Hooks(
-            meanwhile=lambda: seen.append("meanwhile"),
+            meanwhile=lambda records: seen.append(f"meanwhile {records[0].seq}"),
             landed=lambda records: seen.append(f"landed {records[0].seq}"),
         )
         ledger.append(note("a"), lane=Lane.URGENT, hooks=hooks)
         assert heard.wait(20)
-    assert seen[:5] == [BEFORE_COMMIT, "meanwhile", AFTER_COMMIT, "landed 0", "subscriber"]
+    assert seen[:5] == [BEFORE_COMMIT, "meanwhile 0", AFTER_COMMIT, "landed 0", "subscriber"]
+
+
+def test_a_guarded_append_with_hooks_is_led_and_refused_like_any_other(postgres_dsn: str) -> None:
+    seen: list[tuple[int, ...]] = []
+    hooks = Hooks(meanwhile=lambda records: seen.append(tuple(one.seq for one in records)))
+    with opened(postgres_dsn) as ledger:
+        ledger.append(note("a"), guard=Guard(section="acc", basis_seq=-1), hooks=hooks)
+        assert seen == [(0,)]
+        ledger.append(refused("moves"))
+        with pytest.raises(GuardMovedError):
+            ledger.append(note("c"), guard=Guard(section="acc", basis_seq=0), hooks=hooks)
+        assert seen == [(0,), ()], "what is not committed has no records"
+        assert ledger.size == 2
+    assert findings(postgres_dsn) == 0
 
 
 def test_a_hook_that_raises_stops_nobody_else(postgres_dsn: str) -> None:

@@ -1,17 +1,18 @@
 """RFC 8785 inside our profile: its published example, the library as oracle, bad inputs."""
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from typing_extensions import override
 
 from audit.errors import CanonicalError
-from audit.records.canonical import INT_MAX, JSON, canonical, parse
+from audit.records.canonical import INT_MAX, JSON, canonical, parse, parse_slowly
 from audit.verifier.verify import parse_canonical
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -174,3 +175,32 @@ def test_a_subclass_is_what_it_is_whichever_way_it_is_encoded() -> None:
 def test_an_integer_too_long_to_print_is_refused() -> None:
     with pytest.raises(CanonicalError, match="bits"):
         canonical(10**5000)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=40),
+        st.text(alphabet='{}[]":,.0123456789eE-+ abn\\u', max_size=40).map(str.encode),
+        st.integers(-(2**70), 2**70).map(lambda n: b'{"a":%d}' % n),
+        st.floats(allow_nan=True).map(lambda n: b"[%r]" % n),
+    )
+)
+@example(b'{"a":1,"a":2}')
+@example(b'{"b":1,"a":2}')
+@example(b"-0")
+@example(b"9007199254740991")
+@example(b"9007199254740992")
+@example(b'["9007199254740992"]')
+@example(b"[" * 33 + b"]" * 33)
+@example(b"[" * 32 + b"]" * 32)
+@example(b'{"\\u0061":1}')
+def test_the_fast_way_to_read_takes_and_refuses_the_same(data: bytes) -> None:
+    def outcome(read: Callable[[bytes], JSON]) -> tuple[str, JSON]:
+        try:
+            return "value", read(data)
+        except CanonicalError as error:
+            return str(error), None
+
+    slow, fast = outcome(parse_slowly), outcome(parse)
+    assert fast == slow
+    assert [type(fast[1])] == [type(slow[1])]

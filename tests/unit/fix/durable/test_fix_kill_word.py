@@ -55,6 +55,20 @@ def test_no_changed_bit_opens_a_killed_word(path: Path) -> None:
             assert KillWord(path).read().killed, (place, bit)
 
 
+def test_a_word_that_was_read_is_not_trusted_once_a_bit_of_it_changes(path: Path) -> None:
+    word = KillWord(path, create=True)
+    whole = path.read_bytes()
+    for bit in range(25 * 8):  # magic, value, checksum and the flag of a press
+        assert word.read() == (0, False)
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with path.open("r+b") as file:
+            file.write(damaged)
+        assert word.read().killed, f"bit {bit}"
+        with path.open("r+b") as file:
+            file.write(whole)
+
+
 def test_a_press_that_was_cut_off_still_counts_and_blocks_a_release(path: Path) -> None:
     word = KillWord(path, create=True)
     with path.open("r+b") as file:

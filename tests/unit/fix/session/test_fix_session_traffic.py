@@ -98,3 +98,14 @@ def test_a_number_that_is_none_is_counted_as_a_message(digits: str, world: World
     world.traffic.note("in", {35: "0", 34: digits})
     told = world.frame()
     assert (told["received"], told["highest_in"]) == (1, 0)
+
+
+def test_a_message_on_its_way_out_is_told_at_its_time_and_before_its_answer(world: World) -> None:
+    world.traffic.leaves({35: "D", 34: "2", 11: "ORDER"})
+    world.now_us += 9
+    world.note("in", 2, "8", t11="ORDER")
+    told = world.frame()
+    assert [one[:3] for one in told["recent"]] == [[5_000_000, "out", "D"], [5_000_009, "in", "8"]]
+    assert (told["out_us"], told["sent"], told["most"]) == (5_000_000, 1, {"D": 1})
+    world.traffic.leaves({35: "D", 34: "3", 11: "NEXT"})
+    assert world.frame()["sent"] == 2

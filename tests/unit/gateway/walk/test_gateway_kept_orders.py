@@ -7,7 +7,6 @@ import pytest
 from msgspec import structs
 
 from gateway.installation.policies.policy import development_policy
-from gateway.walk import section as section_module
 from gateway.walk.journal.verdict import VerdictBasis, VerdictGiven
 from gateway.walk.section import Section
 from risk.approved import approve
@@ -57,9 +56,9 @@ def test_an_order_that_is_kept_no_more_is_read_from_its_record(desk: MemoryDesk)
     assert fields[38] == str(order.approving.body["intent"]["qty_lots"])
 
 
-def test_only_the_last_orders_are_kept(desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section_module, "KEPT", 2)
+def test_only_the_last_orders_are_kept(desk: MemoryDesk) -> None:
     section = desk.small.desk.own.section
+    section.kept.most = 2
     orders = [desk.approved() for _ in range(3)]
     kept = []
     for one in orders:

@@ -32,6 +32,17 @@ def test_a_frame_arrives_and_the_end_of_the_child_ends_the_pipe(tmp_path: Path) 
         assert child.link.recv(1) == b""
 
 
+def test_a_frame_larger_than_the_pipe_arrives_whole(tmp_path: Path) -> None:
+    counts = (
+        "import socket, sys; link = socket.socket(fileno=int(sys.argv[1])); size = 0\n"
+        "while size < %d: size += len(link.recv(1 << 20))\n"
+        "link.sendall(str(size).encode())"
+    )
+    with started(tmp_path, counts % len(TOO_MUCH)) as child:
+        child.write(TOO_MUCH, 30.0)
+        assert child.link.recv(20) == str(len(TOO_MUCH)).encode()
+
+
 def test_a_child_that_does_not_read_holds_a_writer_only_to_the_deadline(tmp_path: Path) -> None:
     with started(tmp_path, DEAF) as child, pytest.raises(BlockingIOError):
         child.write(TOO_MUCH, 0.05)
