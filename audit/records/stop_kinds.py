@@ -84,7 +84,8 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
     _spec(
         Kind.FAIRNESS_TESTED,
         _C,
-        "first_day last_day size root cases deals criteria criteria_digest results actor_name",
+        "first_day last_day size root cases deals criteria criteria_digest results actor_name"
+        " tests?",
         "fairness:<digest of the payload>",
     ),
     _spec(

@@ -2380,13 +2380,15 @@ def grouped_by(
 
 
 # ---------------------------------------------------------------- statistics
-# The tests of fairness W1 to W7, computed again in whole numbers, as rows of a recorded run.
+# The tests of fairness W1 to W8, computed again in whole numbers, as rows of a recorded run.
 #
 # Not here: which records a window's cases are (`windows`).
 #
 # Source: docs/fairness.md of the project, and the papers that it names for each test.
 
 Dealt = tuple[str, int, Fraction | None]
+Part = tuple[str, str, str, int]
+"""What is compared: its stratum, its name, its group and the value."""
 
 
 def rows_of(
@@ -2647,12 +2649,29 @@ def dealt_again(
     asked: Iterable[tuple[JudgedCase, int]], root: bytes, name: str, deals: int, within: str = ""
 ) -> Dealt:
     """Return W3's largest group, number of cases and p value; None where groups are too small."""
-    known = [
-        (stratum_of(case, name, within), case.name, case.levels[name], value)
-        for case, value in asked
-        if case.levels.get(name)
-    ]
-    known.sort(key=lambda one: one[:2])
+    return dealt(
+        [
+            (stratum_of(case, name, within), case.name, case.levels[name], value)
+            for case, value in asked
+            if case.levels.get(name)
+        ],
+        root,
+        deals,
+    )
+
+
+def allotted_row(allotted: Sequence[Part], root: bytes, deals: int) -> Row:
+    """W8: whether some client got the better orders, within instrument and day."""
+    if not allotted:
+        why = "no order of the window was split between clients and has a close"
+        return row_of("W8", "allocations", "client", NO_TEST, because=why)
+    found = dealt(allotted, root, deals)
+    return {**_dealt_row("allocations", "client", found), "test": "W8"}
+
+
+def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
+    """Deal the groups again within strata; see `dealt_again`."""
+    known = sorted(parts, key=lambda one: one[:2])
     sizes = Counter(one[2] for one in known)
     names = sorted(sizes)
     if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
@@ -2667,21 +2686,21 @@ def dealt_again(
         for own in strata.values()
     ]
 
-    def sums(dealt: list[list[str]]) -> dict[str, int]:
+    def sums(given: list[list[str]]) -> dict[str, int]:
         found = dict.fromkeys(names, 0)
-        for inside, values in zip(dealt, centred, strict=True):
+        for inside, values in zip(given, centred, strict=True):
             for group, value in zip(inside, values, strict=True):
                 found[group] += value
         return found
 
     def deal(number: int) -> list[list[str]]:
-        dealt = []
+        given = []
         for place, own in enumerate(groups):
             said = root[:8] + number.to_bytes(8, "big") + place.to_bytes(8, "big")
             data = hashlib.shake_256(said).digest(8 * len(own))
             order = sorted(range(len(own)), key=lambda n: data[8 * n : 8 * n + 8])
-            dealt.append([own[n] for n in order])
-        return dealt
+            given.append([own[n] for n in order])
+        return given
 
     first = sums(groups)
     seen = max(map(abs, first.values()))
@@ -2720,6 +2739,8 @@ def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
 _REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
 _LISTED = ("region", "sector", "mic", "currency", "asset_class")
 _NO_LEVEL, _PROMPTS = "W1-W7", "F2"
+_WITH_SPLITS = "W1-W8"
+"""The tests of a run; one that names none made W1 to W7."""
 _DEALS_MAX = 100_000
 """Most that a gateway puts on record."""
 _RETURN_UNIT = 100_000_000
@@ -2740,6 +2761,19 @@ class WindowDecision:
     filled: bool = False
     base: int = 0
     closes: dict[int, int] = field(default_factory=dict)
+    trades: dict[int, tuple[int, int]] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
+    split_seq: int = 0
+    close: int = 0
+
+    @property
+    def is_split(self) -> bool:
+        """Whether clients have parts of what traded, and its worth at a close is known."""
+        return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
+
+    def last_seq(self, *, splits: bool) -> int:
+        """Return the last record that it rests on."""
+        return max(self.seq, self.split_seq) if splits and self.is_split else self.seq
 
     @property
     def horizon(self) -> int:
@@ -2784,7 +2818,7 @@ class Windows:
                 report.find(TAMPERED, text, seq)
         if self._runs:
             report.say(
-                f"{sound} of {len(self._runs)} runs of the tests of fairness: every row of W1 to W7"
+                f"{sound} of {len(self._runs)} runs of the tests of fairness: every row of a window"
                 " follows from the records, and the seed from the log's root"
             )
 
@@ -2794,9 +2828,16 @@ class Windows:
         if not 0 < deals <= _DEALS_MAX:  # more would keep a reader waiting for days
             report.find(TAMPERED, f"a run of {deals} deals: 1 to {_DEALS_MAX} are possible", seq)
             return False
+        tests = run.get("tests", "")
+        if tests not in {"", _WITH_SPLITS}:
+            report.find(
+                INCOMPLETE, f"a run of tests that this verifier does not know: {tests}", seq
+            )
+            return False
+        splits = tests == _WITH_SPLITS
         below = [one for one in self._told if one[0] < size] if size <= seq else []
         found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
-        needed = max((one.seq + 1 for one in found.values()), default=0)
+        needed = max((one.last_seq(splits=splits) + 1 for one in found.values()), default=0)
         if size != needed or len(found) != run["cases"]:
             text = f"a run over {run['cases']} cases below {size}; the records have {len(found)}"
             report.find(TAMPERED, f"{text}, below {needed}", seq)
@@ -2809,6 +2850,9 @@ class Windows:
             return False
         cases = [judged_case(name.partition("/")[2], one) for name, one in found.items()]
         rows = rows_of(cases, root, run["criteria"]["attributes"], deals)
+        if splits:
+            parts = [part for name, one in found.items() for part in parts_of(name, one)]
+            rows.append(allotted_row(parts, root, deals))
         differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
         for text in differing:
             report.find(TAMPERED, text, seq)
@@ -2831,6 +2875,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     "forecast_made": ("forecast",),
     "verdict_given": ("account", "intent", "result"),
     "order_reported": ("fill", "undoes_seq"),
+    "order_allocated": ("decision_id", "parts"),
 }
 
 
@@ -2847,6 +2892,7 @@ class _Gathered:
     _closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _waiting: dict[tuple[str, str], list[WindowDecision]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _trading: dict[tuple[str, str], list[WindowDecision]] = field(default_factory=dict)
 
     def take(self, told: Told) -> None:
         """Take the next record."""
@@ -2865,11 +2911,25 @@ class _Gathered:
                 self._seen.add(stream)
                 self._first_verdict(seq, stream, at_us, body)
             case "order_reported" if stream in self.found:
-                if body.get("fill") is not None and body.get("undoes_seq") is None:
-                    own = self.found[stream]
-                    own.filled, own.seq = True, max(own.seq, seq)
+                self._reported(seq, self.found[stream], body)
+            case "order_allocated":
+                own = self.found.get(f"decision/{body['decision_id']}")
+                if own is not None:
+                    own.parts, own.split_seq = body["parts"], max(own.split_seq, seq)
             case _:
                 pass
+
+    def _reported(self, seq: int, own: WindowDecision, body: Mapping[str, Any]) -> None:
+        fill, undoes = body.get("fill"), body.get("undoes_seq")
+        if fill is not None and undoes is None:
+            own.filled, own.seq = True, max(own.seq, seq)
+        if fill is None and undoes is None:
+            return
+        traded = (0, 0) if fill is None else (int(fill["qty_lots"]), int(fill["price_ticks"]))
+        own.trades[seq if undoes is None else undoes] = traded
+        own.close, own.split_seq = 0, max(own.split_seq, seq)
+        place = (own.body["account"], own.body["intent"]["instrument"])
+        self._trading.setdefault(place, []).append(own)
 
     def _list(self, instrument: Mapping[str, Any], reference: Mapping[str, Any]) -> None:
         said = {**instrument, **reference}
@@ -2883,6 +2943,8 @@ class _Gathered:
             return
         place = (mark["account"], mark["instrument"])
         self._closes[place] = (mark["market_time_us"], int(mark["price_ticks"]))
+        for one in self._trading.pop(place, ()):
+            one.close, one.split_seq = int(mark["price_ticks"]), max(one.split_seq, seq)
         still = []
         for one in self._waiting.pop(place, ()):
             if one.forecast is not None and mark["market_time_us"] > one.forecast["as_of_us"]:
@@ -2924,6 +2986,22 @@ def cases_of(told: Sequence[Told], first: str, last: str) -> dict[str, WindowDec
     for one in told:
         gathered.take(one)
     return gathered.found
+
+
+def parts_of(stream: str, found: WindowDecision) -> list[Part]:
+    """Return what each client got of an order, and its worth at the close in bp, rounded down."""
+    if not found.is_split:
+        return []
+    lots = sum(one for one, _ in found.trades.values())
+    paid = sum(one * price for one, price in found.trades.values())
+    intent, gained = found.body["intent"], found.close * lots - paid
+    worth = (gained if intent["side"] == "BUY" else -gained) * 10_000 // paid
+    name, stratum = stream.partition("/")[2], f"{intent['instrument']} {found.day}"
+    return [
+        (stratum, f"{name} {client}", client, worth)
+        for client, part in sorted(found.parts.items())
+        if part > 0
+    ]
 
 
 def judged_case(name: str, found: WindowDecision) -> JudgedCase:
@@ -2982,7 +3060,7 @@ def _differing(
             names = [key for key in {**said, **row} if said.get(key) != row.get(key)]
             yield f"row {number + 1} ({where.strip()}) differs in {', '.join(sorted(names))}"
     if len(told) != len(rows):
-        yield f"it has {len(told)} rows of W1 to W7, the records give {len(rows)}"
+        yield f"it has {len(told)} rows about windows, the records give {len(rows)}"
     levelless = {name for name in attributes if not any(c.levels.get(name) for c in cases)}
     if {row.get("attribute") for row in recorded if row.get("test") == _NO_LEVEL} != levelless:
         yield "it says of other attributes than the records that nothing is known of them"

@@ -10,15 +10,17 @@ still choose well: the window test compares what the clients' orders were worth 
 Source: FCA COBS 11.3.8, timely and fair allocation of aggregated orders.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from risk.errors import AllocationError
 from risk.windows.fairness.cases import FairnessCase
 from risk.windows.fairness.exposure import DEALS, Permutation, permutation
+from risk.windows.fairness.window import FairnessRow, permuted
 
 WHOLE_BP: Final = 10_000
+NO_SPLIT: Final = "no order of the window was split between clients and has a close"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,28 @@ def split(lots: int, shares_bp: Mapping[str, int]) -> dict[str, int]:
     for name in by_rest[:left]:
         dealt[name] += 1
     return dealt
+
+
+def gain_bp(*, buys: bool, close_ticks: int, lots: int, paid: int) -> int:
+    """Return what an order was worth at the close against its average price, bp rounded down.
+
+    `paid` is the sum of lots times ticks of its trades.
+
+    Raises:
+        AllocationError: nothing traded.
+    """
+    if lots <= 0 or paid <= 0:
+        raise AllocationError("an order without a trade has no average price")
+    gained = close_ticks * lots - paid
+    return (gained if buys else -gained) * WHOLE_BP // paid
+
+
+def allotted_row(allotted: Sequence[Allotted], root: bytes, *, deals: int) -> FairnessRow:
+    """Return W8 of a window: did some client get the better orders?"""
+    row = FairnessRow(test="W8", subject="allocations", attribute="client", cases=len(allotted))
+    if not allotted:
+        return replace(row, because=NO_SPLIT)
+    return permuted(row, cherry_picking(allotted, root, deals=deals))
 
 
 def cherry_picking(allotted: Iterable[Allotted], root: bytes, *, deals: int = DEALS) -> Permutation:

@@ -7,6 +7,8 @@ Rules:
 - Only records count, so whoever has the log gathers the same cases.
 - `size` is one more than the last record that any case rests on: later records change nothing
   below it, and nobody chooses it.
+- What clients were allotted of an order counts once the order's instrument closed after its last
+  trade; the close is that of the order's account.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,11 +20,14 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.evidence.decisions import PREFIX
 from gateway.evidence.statement import date_of
+from gateway.walk.journal.control.allocation import OrderAllocated
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.run import InstrumentListed, MarkTaken, RunStarted
 from gateway.walk.journal.verdict import VerdictGiven
+from risk.intent import Side
 from risk.verdict import Action
+from risk.windows.allocation import Allotted, gain_bp
 from risk.windows.fairness.window import WindowCase
 
 WINDOW_KINDS: Final = (
@@ -32,20 +37,26 @@ WINDOW_KINDS: Final = (
     Kind.FORECAST_MADE,
     Kind.VERDICT_GIVEN,
     Kind.ORDER_REPORTED,
+    Kind.ORDER_ALLOCATED,
 )
-ABSENT: Final = {
+ABSENT_BEFORE: Final = {
     "region": "the table of instruments names no region",
     "sector": "the table of instruments names no sector",
     "client": "no order on record names a client",
+}
+"""What runs of W1 to W7 alone said."""
+ABSENT: Final = ABSENT_BEFORE | {
+    "client": "an intent has no client of its own: W8 compares what clients were allotted"
 }
 _ONE: Final = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredWindow:
-    """The cases of a window, and the size of the log that they rest on; 0 without a case."""
+    """The cases of a window, what clients were allotted, and the size that they rest on; or 0."""
 
     cases: tuple[WindowCase, ...]
+    allotted: tuple[Allotted, ...]
     size: int
 
 
@@ -61,6 +72,20 @@ class _Found:
     filled: bool = False
     base: int = 0
     closes: dict[int, int] = field(default_factory=dict)
+    trades: dict[int, tuple[int, int]] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
+    split_seq: int = 0
+    close: int = 0
+
+    @property
+    def is_split(self) -> bool:
+        """Whether clients have parts of what traded, and its worth is known."""
+        return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
+
+    @property
+    def last_seq(self) -> int:
+        """The last record that its case, and its split if there is one, rest on."""
+        return max(self.seq, self.split_seq) if self.is_split else self.seq
 
     @property
     def as_of_us(self) -> int:
@@ -84,6 +109,7 @@ class _Gathering:
     waiting: dict[tuple[str, str], list[_Found]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     found: dict[str, _Found] = field(default_factory=dict)
+    trading: dict[tuple[str, str], list[_Found]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         match record.kind:
@@ -101,11 +127,24 @@ class _Gathering:
                 self.seen.add(record.stream)
                 self._judged(record, VerdictGiven.of(record))
             case Kind.ORDER_REPORTED if record.stream in self.found:
-                if OrderReported.of(record).is_trade:
-                    found = self.found[record.stream]
-                    found.filled, found.seq = True, max(found.seq, record.seq)
+                self._reported(record, OrderReported.of(record))
+            case Kind.ORDER_ALLOCATED:
+                split = OrderAllocated.of(record)
+                if (own := self.found.get(PREFIX + split.decision_id)) is not None:
+                    own.parts, own.split_seq = split.parts, max(own.split_seq, record.seq)
             case _:
                 pass
+
+    def _reported(self, record: Record, report: OrderReported) -> None:
+        found = self.found[record.stream]
+        if report.is_trade:
+            found.filled, found.seq = True, max(found.seq, record.seq)
+        if report.fill is None and report.undoes_seq is None:
+            return
+        traded = (0, 0) if report.fill is None else (report.fill.qty_lots, report.fill.price_ticks)
+        found.trades[record.seq if report.undoes_seq is None else report.undoes_seq] = traded
+        found.close, found.split_seq = 0, max(found.split_seq, record.seq)
+        self.trading.setdefault((found.given.account, found.given.instrument), []).append(found)
 
     def _list(self, instrument: Mapping[str, Any], reference: Mapping[str, Any]) -> None:
         symbol = str(instrument["symbol"])
@@ -121,6 +160,8 @@ class _Gathering:
             return
         place = (mark.account, mark.instrument)
         self.closes[place] = (mark.market_time_us, mark.price_ticks)
+        for one in self.trading.pop(place, ()):
+            one.close, one.split_seq = mark.price_ticks, max(one.split_seq, record.seq)
         still = []
         for one in self.waiting.pop(place, ()):
             if mark.market_time_us > one.as_of_us:
@@ -151,16 +192,44 @@ class _Gathering:
         self.found[record.stream] = found
 
 
-def gathered(records: Iterable[Record], first: str, last: str) -> GatheredWindow:
-    """Return the window of the days from `first` to `last`, from records in ledger order."""
+def gathered(
+    records: Iterable[Record], first: str, last: str, *, splits: bool = True
+) -> GatheredWindow:
+    """Return the window of the days from `first` to `last`, from records in ledger order.
+
+    Without `splits`, what clients were allotted is left out.
+    """
     gathering = _Gathering(first, last)
     for record in records:
         gathering.take(record)
     found = gathering.found
     return GatheredWindow(
         cases=tuple(_case(stream.removeprefix(PREFIX), one) for stream, one in found.items()),
-        size=max((one.seq + 1 for one in found.values()), default=0),
+        allotted=tuple(part for one in found.items() if splits for part in _allotted(*one)),
+        size=max(((one.last_seq if splits else one.seq) + 1 for one in found.values()), default=0),
     )
+
+
+def _allotted(stream: str, found: _Found) -> list[Allotted]:
+    """Return what each client got of an order whose worth is known."""
+    if not found.is_split:
+        return []
+    gained = gain_bp(
+        buys=found.given.intent.side is Side.BUY,
+        close_ticks=found.close,
+        lots=sum(lots for lots, _ in found.trades.values()),
+        paid=sum(lots * price for lots, price in found.trades.values()),
+    )
+    return [
+        Allotted(
+            decision_id=stream.removeprefix(PREFIX),
+            client=client,
+            stratum=f"{found.given.instrument} {found.day}",
+            gain_bp=gained,
+        )
+        for client, lots in sorted(found.parts.items())
+        if lots > 0
+    ]
 
 
 def _case(decision_id: str, found: _Found) -> WindowCase:

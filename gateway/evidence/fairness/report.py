@@ -15,9 +15,10 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.tlog.tiles import HashReader, root_from
 from gateway.errors import RequestError
-from gateway.evidence.fairness.gathering import ABSENT, WINDOW_KINDS, gathered
+from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
 from gateway.walk.journal.control.fairness import FairnessTested
 from risk.documents import document_of
+from risk.windows.allocation import allotted_row
 from risk.windows.fairness.cases import Fairness
 from risk.windows.fairness.criteria import (
     PRODUCT,
@@ -27,6 +28,8 @@ from risk.windows.fairness.criteria import (
 )
 from risk.windows.fairness.window import WINDOW_DEALS, FairnessRow, window_rows
 
+TESTS: Final = "W1-W8"
+"""The tests of a run; earlier ones made W1 to W7."""
 SWAPPED: Final = ("region", "sector", "issuer", "client")
 NO_WORD: Final = "the codec has no word for it: every prompt is the same with any other"
 
@@ -57,18 +60,25 @@ def run_tests(
     criteria: FairnessCriteria = PRODUCT,
     below: int | None = None,
     deals: int = WINDOW_DEALS,
+    tests: str = TESTS,
 ) -> FairnessTested:
     """Return the run of all tests over the days, first and last included.
+
+    `tests` is `TESTS`, or empty for a run of W1 to W7 as earlier versions made it.
 
     Raises:
         RequestError: a day is not a date, or no intent was judged in the window.
     """
     first, last = _checked(days)
-    window = gathered(log.records(kinds=WINDOW_KINDS, before_seq=below), first, last)
+    records, whole = log.records(kinds=WINDOW_KINDS, before_seq=below), tests == TESTS
+    window = gathered(records, first, last, splits=whole)
     if not window.cases:
         raise RequestError(problem=f"no intent was judged from {first} to {last}")
     root = root_of(window.size)
-    rows = window_rows(window.cases, root, criteria.attributes, ABSENT, deals=deals)
+    absent = ABSENT if whole else ABSENT_BEFORE
+    rows = window_rows(window.cases, root, criteria.attributes, absent, deals=deals)
+    if whole:
+        rows = (*rows, allotted_row(window.allotted, root, deals=deals))
     return FairnessTested(
         first_day=first,
         last_day=last,
@@ -79,6 +89,7 @@ def run_tests(
         criteria=dict(_mapping(document_of(criteria))),
         criteria_digest=criteria_digest(criteria),
         results=tuple(_short(row) for row in (*rows, *_swaps())),
+        tests=tests,
     )
 
 
@@ -97,6 +108,7 @@ def differing(recorded: FairnessTested, log: LogSource, root_of: RootOf) -> tupl
         criteria=criteria,
         below=recorded.size,
         deals=recorded.deals,
+        tests=recorded.tests,
     ).document()
     said = recorded.document()
     return tuple(name for name in again if name != "actor_name" and again[name] != said[name])

@@ -211,7 +211,7 @@ def _dealt(
         yield replace(row, because=SIDE_IS_SIGN)
     else:
         whole = permutation([_case(case, name) for case in cases], root, deals=deals)
-        yield _permuted(row, whole)
+        yield permuted(row, whole)
         yield _by_days(cases, root, name, deals)
     forecast = [
         replace(_case(case, name), exposure_bp=case.expected_1e8)
@@ -220,7 +220,7 @@ def _dealt(
     ]
     row = replace(row, subject=FORECASTS, cases=len(forecast))
     if forecast:
-        yield _permuted(row, permutation(forecast, root, deals=deals))
+        yield permuted(row, permutation(forecast, root, deals=deals))
     else:
         yield replace(row, because="no intent of the window came from a forecast")
 
@@ -271,7 +271,7 @@ def _proxied(
             again = FairnessRow(
                 test="W3", subject=VERDICTS, attribute=name, unit=f"within {feature}"
             )
-            yield _permuted(again, permutation(within, root, deals=deals))
+            yield permuted(again, permutation(within, root, deals=deals))
 
 
 def _together(rows: Sequence[FairnessRow]) -> Iterator[FairnessRow]:
@@ -287,7 +287,8 @@ def _together(rows: Sequence[FairnessRow]) -> Iterator[FairnessRow]:
         )
 
 
-def _permuted(row: FairnessRow, found: Permutation) -> FairnessRow:
+def permuted(row: FairnessRow, found: Permutation) -> FairnessRow:
+    """Return a row with what a permutation test found."""
     unit = row.unit
     return replace(
         row,

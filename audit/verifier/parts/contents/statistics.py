@@ -1,4 +1,4 @@
-"""The tests of fairness W1 to W7, computed again in whole numbers, as rows of a recorded run.
+"""The tests of fairness W1 to W8, computed again in whole numbers, as rows of a recorded run.
 
 Not here: which records a window's cases are (`windows`).
 
@@ -31,6 +31,8 @@ from audit.verifier.parts.contents.tables import (
 )
 
 Dealt = tuple[str, int, Fraction | None]
+Part = tuple[str, str, str, int]
+"""What is compared: its stratum, its name, its group and the value."""
 
 
 def rows_of(
@@ -291,12 +293,29 @@ def dealt_again(
     asked: Iterable[tuple[JudgedCase, int]], root: bytes, name: str, deals: int, within: str = ""
 ) -> Dealt:
     """Return W3's largest group, number of cases and p value; None where groups are too small."""
-    known = [
-        (stratum_of(case, name, within), case.name, case.levels[name], value)
-        for case, value in asked
-        if case.levels.get(name)
-    ]
-    known.sort(key=lambda one: one[:2])
+    return dealt(
+        [
+            (stratum_of(case, name, within), case.name, case.levels[name], value)
+            for case, value in asked
+            if case.levels.get(name)
+        ],
+        root,
+        deals,
+    )
+
+
+def allotted_row(allotted: Sequence[Part], root: bytes, deals: int) -> Row:
+    """W8: whether some client got the better orders, within instrument and day."""
+    if not allotted:
+        why = "no order of the window was split between clients and has a close"
+        return row_of("W8", "allocations", "client", NO_TEST, because=why)
+    found = dealt(allotted, root, deals)
+    return {**_dealt_row("allocations", "client", found), "test": "W8"}
+
+
+def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
+    """Deal the groups again within strata; see `dealt_again`."""
+    known = sorted(parts, key=lambda one: one[:2])
     sizes = Counter(one[2] for one in known)
     names = sorted(sizes)
     if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
@@ -311,21 +330,21 @@ def dealt_again(
         for own in strata.values()
     ]
 
-    def sums(dealt: list[list[str]]) -> dict[str, int]:
+    def sums(given: list[list[str]]) -> dict[str, int]:
         found = dict.fromkeys(names, 0)
-        for inside, values in zip(dealt, centred, strict=True):
+        for inside, values in zip(given, centred, strict=True):
             for group, value in zip(inside, values, strict=True):
                 found[group] += value
         return found
 
     def deal(number: int) -> list[list[str]]:
-        dealt = []
+        given = []
         for place, own in enumerate(groups):
             said = root[:8] + number.to_bytes(8, "big") + place.to_bytes(8, "big")
             data = hashlib.shake_256(said).digest(8 * len(own))
             order = sorted(range(len(own)), key=lambda n: data[8 * n : 8 * n + 8])
-            dealt.append([own[n] for n in order])
-        return dealt
+            given.append([own[n] for n in order])
+        return given
 
     first = sums(groups)
     seen = max(map(abs, first.values()))

@@ -15,6 +15,7 @@ from audit.tlog.tiles import root_from
 from gateway.desk.desk import DeskParts
 from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
+from gateway.evidence.fairness.report import TESTS
 from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
 
 ROWS_MAX: Final = 400
@@ -52,6 +53,7 @@ class FairnessRunBody(RequestModel):
     criteria: dict[str, Any]
     criteria_digest: _Digest
     results: Annotated[list[FairnessRowBody], Field(min_length=1, max_length=ROWS_MAX)]
+    tests: Annotated[str, Field(pattern=f"^{TESTS}$")]
 
 
 def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, Any]:

@@ -18,6 +18,7 @@ class FairnessTested(Contents, frozen=True, kw_only=True):
         size: all records that the tests read are below this size of the log.
         root: the log's root at that size; its first eight bytes seed the permutation tests.
         results: the rows of `risk.windows.fairness.window`, their empty fields left out.
+        tests: which tests the run made; empty for W1 to W7, before there was another one.
     """
 
     first_day: str
@@ -30,6 +31,7 @@ class FairnessTested(Contents, frozen=True, kw_only=True):
     criteria_digest: str
     results: tuple[dict[str, Any], ...]
     actor_name: str = ""
+    tests: str = ""
 
 
 def fairness_tested(run: FairnessTested) -> Draft:

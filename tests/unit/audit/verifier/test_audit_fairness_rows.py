@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from audit.verifier import verify
 from audit.verifier.verify import JudgedCase, rows_of
+from risk.windows.allocation import Allotted, allotted_row
 from risk.windows.fairness.window import WindowCase, window_rows
 
 ATTRIBUTES = ("region", "sector", "side", "agent", "client")
@@ -103,3 +105,25 @@ def test_another_root_deals_otherwise() -> None:
     cases = [of_verifier(case) for case in drawn(2, 400)]
     one, other = (rows_of(cases, sha256(said).digest(), ATTRIBUTES, DEALS) for said in (b"a", b"b"))
     assert one != other
+
+
+@pytest.mark.parametrize("count", [0, 20, 200])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_verifier_gives_the_products_row_of_allotted_orders(seed: int, count: int) -> None:
+    draw = random.Random(seed)  # noqa: S311 - a made-up window, not keys
+    allotted = [
+        Allotted(
+            decision_id=f"d-{number:04d}",
+            client=draw.choice(("alpha", "beta", "gamma")[: 2 + seed % 2]),
+            stratum=f"SPXN day {draw.randrange(4)}",
+            gain_bp=draw.randrange(-60, 60) + 20 * (number % 2),
+        )
+        for number in range(count)
+    ]
+    root = sha256(f"root {seed}".encode()).digest()
+    parts = [
+        (one.stratum, f"{one.decision_id} {one.client}", one.client, one.gain_bp)
+        for one in allotted
+    ]
+    product = short(asdict(allotted_row(allotted, root, deals=DEALS)))
+    assert verify.allotted_row(parts, root, DEALS) == product

@@ -110,7 +110,7 @@ def test_a_run_says_why_a_test_does_not_apply(desk: MemoryDesk) -> None:
     why = {row["attribute"]: row["because"] for row in run(desk).results if row["test"] == "W1-W7"}
     assert why == {
         "sector": "the table of instruments names no sector",
-        "client": "no order on record names a client",
+        "client": "an intent has no client of its own: W8 compares what clients were allotted",
     }
     swaps = [row for row in run(desk).results if row["test"] == "F2"]
     assert {row["attribute"] for row in swaps} == {"region", "sector", "issuer", "client"}
@@ -196,7 +196,7 @@ def test_the_page_shows_a_run_with_all_of_its_tests_and_no_script(
     assert "No test was run yet" in browser.get("/fairness").raise_for_status().text
     (record,) = desk.log.append(fairness_tested(planted(run(desk))))
     page = browser.get(f"/fairness?run={record.seq}").raise_for_status().text
-    assert "no order on record names a client" in page
+    assert "W8 compares what clients were allotted" in page
     assert f"--check {record.seq}" in page
     assert "<script" not in page
     assert page.count("<svg") == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace as with_fields
@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_fields
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.verifier import verify
-from gateway.evidence.fairness.report import run_tests
+from gateway.evidence.fairness.report import differing, run_tests
 from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
 from risk.documents import document_of
 from risk.intent import Intent, Side
@@ -38,8 +38,7 @@ REGIONS = {"SPXN": "north-america", "EUXN": "europe"}
 DAYS = ("2018-01-02", "2018-01-03")
 DEALS = 99
 CASES = 140
-FILL = {"instrument": "SPXN", "side": "BUY", "qty_lots": 1, "price_ticks": 1}
-FILL |= {"fee_minor": 0, "unit_minor": 1}
+CLIENTS = ("alpha", "beta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,45 @@ def case_of(rng: random.Random, n: int, at_us: int) -> Iterator[Draft]:
     if result == "approved" and rng.random() < 0.7:
         body: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "trade_date": "20180102"}
         body |= {"exec_id": f"e{n}", "report": {}, "ord_status": "2", "terminal": True}
-        body |= {"fill": FILL, "last_lots": 1, "session": "EMS", "inbox_offset": n}
+        body |= {"fill": fill(symbol, side, rng), "last_lots": 2, "session": "EMS"}
+        body |= {"inbox_offset": n}
         body |= {"order_state": "filled", "market_time_us": at_us}
         yield draft(stream, Kind.ORDER_REPORTED, "report", body)
+
+
+def fill(symbol: str, side: str, rng: random.Random) -> dict[str, Any]:
+    """Return two lots near the opening price."""
+    told = {"instrument": symbol, "side": side, "qty_lots": 2, "fee_minor": 0, "unit_minor": 1}
+    return told | {"price_ticks": 10_000 + rng.randrange(-20, 20)}
+
+
+def afterwards(
+    log: MemoryLog, trades: list[tuple[Draft, int]], rng: random.Random, favoured: str
+) -> None:
+    """Take back every seventh trade, correct every fifth, and split all orders between clients.
+
+    A `favoured` client gets those that were bought low or sold high.
+    """
+    for place, (report, seq) in enumerate(trades):
+        said = dict(report.payload)
+        if place % 7 == 0:
+            said |= {"fill": None, "last_lots": -2, "undoes_seq": seq, "exec_id": f"b{seq}"}
+        elif place % 5 == 0:
+            was = cast("dict[str, Any]", said["fill"])
+            said |= {"fill": {**was, "price_ticks": was["price_ticks"] + 1}, "last_lots": 0}
+            said |= {"undoes_seq": seq, "exec_id": f"g{seq}"}
+        if "undoes_seq" in said:
+            log.append(draft(report.stream, Kind.ORDER_REPORTED, f"again:{seq}", said))
+    for report, seq in trades:
+        name = report.stream.removeprefix("decision/")
+        parts = rng.choice([{"alpha": 2}, {"beta": 2}, {"alpha": 1, "beta": 1}])
+        if favoured:
+            was = cast("dict[str, Any]", report.payload["fill"])
+            good = (was["price_ticks"] < 10_000) is (was["side"] == "BUY")
+            parts = {favoured if good else "beta": 2}
+        said = {"account": "acc", "decision_id": name, "sealed_seq": seq, "lots": 2}
+        said |= {"parts": parts, "allocated_by": "ops"}
+        log.append(draft("control", Kind.ORDER_ALLOCATED, f"allocated:{name}", said))
 
 
 def given(decision_id: str, intent: Intent, result: str, action: str) -> dict[str, Any]:
@@ -137,7 +172,7 @@ def given(decision_id: str, intent: Intent, result: str, action: str) -> dict[st
     }
 
 
-def played(seed: int = 1) -> MemoryLog:
+def played(seed: int = 1, *, favoured: str = "") -> MemoryLog:
     """Return a log of two days of decisions in two regions, with their closes."""
     rng, log = random.Random(seed), MemoryLog()  # noqa: S311 - a case, not a secret
     for symbol, region in REGIONS.items():
@@ -149,8 +184,13 @@ def played(seed: int = 1) -> MemoryLog:
         for symbol in REGIONS:
             log.append(mark(symbol, at_us, 10_000, "open", day))
             log.append(mark(symbol, at_us, 10_000, "close", day))
+        trades = []
         for n in range(CASES):
-            log.append(*case_of(rng, number * CASES + n, at_us + 1))
+            for one in case_of(rng, number * CASES + n, at_us + 1):
+                log.append(one)
+                if one.kind is Kind.ORDER_REPORTED:
+                    trades.append((one, len(log.rows) - 1))
+        afterwards(log, trades, rng, favoured)
         for symbol in REGIONS:
             log.append(mark(symbol, at_us + 9, 10_000 + rng.randrange(-30, 30), "close", day))
     return log
@@ -175,7 +215,7 @@ def judged(log: MemoryLog, run: FairnessTested) -> verify.Report:
 def test_a_true_run_follows_with_every_test_judged(made: tuple[MemoryLog, FairnessTested]) -> None:
     log, run = made
     told = {row["test"] for row in run.results if row["finding"] in {"flagged", "not flagged"}}
-    assert {"W1", "W2", "W3", "W4", "W5", "W6", "W7"} <= told, "every statistic is compared"
+    assert {f"W{n}" for n in range(1, 9)} <= told, "every statistic is compared"
     report = judged(log, run)
     assert report.exit_code == verify.OK, report.lines
     assert any(line.startswith("1 of 1 runs of the tests of fairness") for line in report.lines)
@@ -238,3 +278,45 @@ def test_one_command_does_it(made: tuple[MemoryLog, FairnessTested], tmp_path: P
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != verify.OK
     assert "the tests of fairness cannot be repeated" in done.stdout
+
+
+def test_a_run_of_an_earlier_version_is_judged_by_its_own_tests(
+    made: tuple[MemoryLog, FairnessTested],
+) -> None:
+    log, run = made
+    source = Source(log)
+    earlier = run_tests(source, source.root, DAYS, deals=DEALS, tests="")
+    assert not [row for row in earlier.results if row["test"] == "W8"]
+    assert judged(log, earlier).exit_code == verify.OK
+    assert not differing(earlier, source, source.root)
+    hidden = with_fields(run, results=earlier.results)
+    assert judged(log, hidden).exit_code == verify.TAMPERED
+    assert judged(log, with_fields(run, tests="W1-W9")).exit_code == verify.INCOMPLETE
+
+
+def test_a_client_who_gets_the_better_orders_is_found_and_recomputed() -> None:
+    log = played(favoured="alpha")
+    source = Source(log)
+    run = run_tests(source, source.root, DAYS, deals=DEALS)
+    (row,) = (row for row in run.results if row["test"] == "W8")
+    assert (row["finding"], row["cases"] > 60) == ("flagged", True)
+    assert row["group"] in CLIENTS
+    assert judged(log, run).exit_code == verify.OK
+    shifted = {**row, "p_value": "1/2", "finding": "not flagged", "observed": 5_000}
+    others = tuple(shifted if one is row else one for one in run.results)
+    report = judged(log, with_fields(run, results=others))
+    assert report.exit_code == verify.TAMPERED
+    assert "W8" in report.reason
+
+
+def test_a_split_counts_once_its_instrument_has_closed() -> None:
+    log = played()
+    source = Source(log)
+    last = max(n for n, row in enumerate(log.rows) if row["kind"] == Kind.ORDER_ALLOCATED.value)
+    before = run_tests(source, source.root, DAYS, below=last + 1, deals=DEALS)
+    whole = run_tests(source, source.root, DAYS, deals=DEALS)
+    (early,), (late,) = (
+        [row for row in run.results if row["test"] == "W8"] for run in (before, whole)
+    )
+    assert 0 < early["cases"] < late["cases"], "the second day had no close yet"
+    assert not differing(before, source, source.root)
