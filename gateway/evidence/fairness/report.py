@@ -16,7 +16,7 @@ from audit.records.record import Record
 from audit.tlog.tiles import HashReader, root_from
 from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
-from gateway.walk.journal.control.fairness import FairnessTested
+from gateway.walk.journal.control.fairness import TESTS, FairnessTested
 from risk.documents import document_of
 from risk.windows.allocation import allotted_row
 from risk.windows.fairness.cases import Fairness
@@ -28,8 +28,6 @@ from risk.windows.fairness.criteria import (
 )
 from risk.windows.fairness.window import WINDOW_DEALS, FairnessRow, window_rows
 
-TESTS: Final = "W1-W8"
-"""The tests of a run; earlier ones made W1 to W7."""
 SWAPPED: Final = ("region", "sector", "issuer", "client")
 NO_WORD: Final = "the codec has no word for it: every prompt is the same with any other"
 

@@ -15,8 +15,7 @@ from audit.tlog.tiles import root_from
 from gateway.desk.desk import DeskParts
 from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
-from gateway.evidence.fairness.report import TESTS
-from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
+from gateway.walk.journal.control.fairness import TESTS, FairnessTested, fairness_tested
 
 ROWS_MAX: Final = 400
 LISTED_MAX: Final = 50

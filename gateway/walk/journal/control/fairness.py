@@ -3,12 +3,15 @@
 Not here: how a window is gathered and tested (`gateway.evidence`, `risk.windows`).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import digest_of
+
+TESTS: Final = "W1-W8"
+"""The tests of a run; earlier ones made W1 to W7 and named none."""
 
 
 class FairnessTested(Contents, frozen=True, kw_only=True):
