@@ -19,7 +19,6 @@ Source: RFC 8785; RFC 7493 section 2.2 for the integer range.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -39,14 +38,8 @@ def _exact(value: object) -> object:
     return str.__str__(value) if isinstance(value, str) else int.__int__(cast("int", value))
 
 
-def _refuse(text: str) -> NoReturn:
-    raise CanonicalError(f"number {text} is not an integer")
-
-
 _encode = Encoder(order="sorted", enc_hook=_exact).encode
-_decode = Decoder(float_hook=_refuse).decode
-_LARGE = re.compile(rb"(?:^|[:,\[])-?(?:9[0-9]{15}|[0-9]{17})")
-"""Where a number beyond `INT_MAX` may stand, or a text that looks like one."""
+_decode = Decoder().decode
 
 
 def canonical(value: JSON) -> bytes:
@@ -84,14 +77,13 @@ quoted = json.encoder.encode_basestring
 
 def parse(data: bytes) -> JSON:
     """Decode bytes in exactly the canonical form and profile; raise CanonicalError for others."""
-    if data.isascii() and data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
-        try:
-            quick: JSON = _decode(data)
-        except ValueError:
-            return parse_slowly(data)  # says what is wrong
-        if not _LARGE.search(data) and _encode(quick) == data:
-            return quick
-    return parse_slowly(data)
+    try:
+        value: JSON = _decode(data)
+        if canonical(value) == data:
+            return value
+    except (CanonicalError, ValueError, RecursionError):
+        pass
+    return parse_slowly(data)  # says what is wrong
 
 
 def parse_slowly(data: bytes) -> JSON:
@@ -170,3 +162,7 @@ def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     if len(result) != len(pairs):
         raise CanonicalError("a key occurs twice")
     return result
+
+
+def _refuse(text: str) -> NoReturn:
+    raise CanonicalError(f"number {text} is not an integer")

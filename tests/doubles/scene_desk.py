@@ -5,6 +5,7 @@ Everything that the desk is asked goes over HTTP with the keys that `init` hande
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ BARS = 60
 WITHIN_S = 40.0
 BACK_S = 60.0
 ASKED_MAX = 20
+QUOTED_S = 0.3
 
 
 class ServedDesk:
@@ -53,6 +55,7 @@ class ServedDesk:
         self._running = ExitStack()
         self._app: App | None = None
         self._quotes = self._lots = 0
+        self._quoting = threading.Lock()
         own = free_port()
         self.address = f"http://127.0.0.1:{own}"
         top.mkdir()
@@ -93,8 +96,27 @@ class ServedDesk:
 
     def post_quote(self) -> None:
         """Post a quote of now."""
-        self._quotes += 1
-        self.post("feed", "/v1/market/quotes", quote(self._quotes, wall_us(), instrument=SYMBOL))
+        with self._quoting:
+            self._quotes += 1
+            said = quote(self._quotes, wall_us(), instrument=SYMBOL)
+            self.post("feed", "/v1/market/quotes", said)
+
+    @contextmanager
+    def quoted(self) -> Iterator[None]:
+        """Post quotes all the time, as a feed does: a slow machine's forecast finds a fresh one."""
+        over = threading.Event()
+
+        def quotes() -> None:
+            while not over.wait(QUOTED_S):
+                self.post_quote()
+
+        thread = threading.Thread(target=quotes, name="feed")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def ask(self, exposure_bp: int = 2_000) -> Standing:
         """Ask as the agent until an order leaves: a machine that stood still made a quote too old.

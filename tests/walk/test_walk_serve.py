@@ -68,7 +68,8 @@ def test_the_pages_commands_serve_an_order_with_the_real_engine(
         assert until(lambda: is_ready(desk) or process.poll() is not None, UP_S)
         assert process.poll() is None, log.read_text()[-3_000:]
         desk.post_bars()
-        answers = [desk.wish() for _ in range(ASKED_MAX) if not broker.wire("D")]
+        with desk.quoted():
+            answers = [desk.wish() for _ in range(ASKED_MAX) if not broker.wire("D")]
         assert answers[-1]["result"] == "approved", answers
         path = f"/v1/orders/{answers[-1]['cl_ord_id']}"
         assert until(lambda: desk.get("agent", path)["state"] == "FILLED", WAITING_S)

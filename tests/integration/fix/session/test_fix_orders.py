@@ -39,7 +39,7 @@ def test_the_table_fills_splits_rejects_and_keeps_silent_until_asked(tmp_path: P
         assert desk.statuses(ids["silence"]) == []
         desk.child.status_request(messages.status_request(orders["silence"]))
         assert until(lambda: desk.statuses(ids["silence"]) == ["0", "2", "2"])
-        assert desk.child.live_orders() == ()
+        assert until(lambda: desk.child.live_orders() == ()), "the journal follows the inbox"
 
 
 def test_what_the_child_says_it_sent_is_what_the_broker_received(tmp_path: Path) -> None:
