@@ -19,7 +19,7 @@ from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import CONDUCT
-from risk.state.book import without
+from risk.state.book import Book, without
 from risk.state.state import RiskState
 from risk.verdict import Action
 from risk.windows.edit import PROBES, MinimalEdit, minimal_edit
@@ -93,17 +93,23 @@ def _room_used_by(policy: Policy, state: RiskState, intent: Intent) -> tuple[str
 
     They are left out one after the other, the largest first; empty if it fails even without all.
     """
+
+    def passes(book: Book) -> bool:
+        return evaluate(policy, replace(state, book=book), intent).action <= Action.WARN
+
     book = state.book
+    others = [one for one in book.reservations if one.decision_id != intent.decision_id]
+    own = tuple(one for one in book.reservations if one.decision_id == intent.decision_id)
+    # Asked first: a refusal for another reason would cost a verdict for every waiting order.
+    if not others or not passes(replace(book, reservations=own)):
+        return ()
     used: list[str] = []
-    waiting = sorted(book.reservations, key=lambda one: (-one.open_lots, one.decision_id))
-    for one in waiting:
-        if one.decision_id == intent.decision_id:
-            continue
+    for one in sorted(others, key=lambda one: (-one.open_lots, one.decision_id)):
         book = without(book, one.decision_id)
         used.append(one.decision_id)
-        if evaluate(policy, replace(state, book=book), intent).action <= Action.WARN:
-            return tuple(used)
-    return ()
+        if passes(book):
+            break
+    return tuple(used)
 
 
 class RefusedIntents:

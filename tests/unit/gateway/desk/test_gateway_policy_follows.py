@@ -147,7 +147,7 @@ def test_without_its_record_no_policy_follows(
 
 
 def test_a_decision_is_under_one_policy_whatever_the_threads_do(desk: MemoryDesk) -> None:
-    """Four agents ask without a pause while ten policies follow each other."""
+    """Three agents ask, without a pause unless told to wait, while six policies follow."""
     over, failed = threading.Event(), list[str]()
 
     def asking(number: int) -> None:
@@ -157,25 +157,25 @@ def test_a_decision_is_under_one_policy_whatever_the_threads_do(desk: MemoryDesk
             try:
                 desk.ask(20, key=f"a{number}-{count}")
             except BusyError:
-                continue
+                over.wait(0.005)
             except Exception as error:  # noqa: BLE001 - the test says which
                 failed.append(repr(error))
                 return
 
-    threads = [threading.Thread(target=asking, args=(n,)) for n in range(4)]
+    threads = [threading.Thread(target=asking, args=(n,)) for n in range(3)]
     for one in threads:
         one.start()
-    for step in range(10):
-        _until(lambda: len(ids_of(desk)) > 8 * len(activations(desk)) or failed)
+    for step in range(6):
+        _until(lambda: len(ids_of(desk)) > 4 * len(activations(desk)) or failed)
         put(desk, next_policy(desk.small.desk.own.section.policy, LOOSER + step))
         follow(desk)
-    _until(lambda: len(ids_of(desk)) > 100 or failed)
+    _until(lambda: len(ids_of(desk)) > 28 or failed)
     over.set()
     for one in threads:
         one.join(60)
     assert not failed
     began = [(r.seq, str(r.body["policy_digest"])) for r in activations(desk)]
-    assert len(began) == 11
+    assert len(began) == 7
     ends = [*(seq for seq, _ in began[1:]), desk.log.size]
     seen = set()
     for decision_id in ids_of(desk):
@@ -185,7 +185,7 @@ def test_a_decision_is_under_one_policy_whatever_the_threads_do(desk: MemoryDesk
         assert began[number][0] < records[0].seq, "begun under the policy that it names"
         assert records[-1].seq < ends[number], "and ended before another one"
         seen.add(number)
-    assert len(seen) > 5, "the policies changed while agents asked"
+    assert len(seen) > 3, "the policies changed while agents asked"
     assert all(earlier < later for earlier, later in pairwise(seq for seq, _ in began))
 
 
@@ -251,8 +251,8 @@ def activations(desk: MemoryDesk) -> list[Any]:
 
 def _until(done: Callable[[], object]) -> None:
     waited = threading.Event()
-    for _ in range(6_000):
+    for _ in range(1_200):
         if done():
             return
-        waited.wait(0.01)
+        waited.wait(0.05)
     raise AssertionError("nothing happened for a minute")
