@@ -65,6 +65,8 @@ class Kind(StrEnum):
     FLATTEN_ASKED = "flatten_asked"
     MODE_ENTERED = "mode_entered"
     DIGESTS_REGISTERED = "digests_registered"
+    PROMOTION_TESTED = "promotion_tested"
+    MODEL_PROMOTED = "model_promoted"
     FAIRNESS_TESTED = "fairness_tested"
     ORDER_ALLOCATED = "order_allocated"
     POLICY_ANNOUNCED = "policy_announced"

@@ -82,6 +82,18 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "registered:<digest of the digests>:<n>",
     ),
     _spec(
+        Kind.PROMOTION_TESTED,
+        _C,
+        "model_id model_digest gate passed failed report_blob actor_name reason",
+        "promotion:<model_digest>:<n>",
+    ),
+    _spec(
+        Kind.MODEL_PROMOTED,
+        _C,
+        "model_id model_digest tested_seq report_blob log_id signatures",
+        "promoted:<tested_seq>",
+    ),
+    _spec(
         Kind.FAIRNESS_TESTED,
         _C,
         "first_day last_day size root cases deals criteria criteria_digest results actor_name"

@@ -28,6 +28,7 @@ from gateway.cli.verbs.setup import begin as beginning
 from gateway.cli.verbs.setup import holders, instruments, keys
 from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import profile as profiling
+from gateway.cli.verbs.setup import promote as promoting
 from gateway.cli.verbs.setup import run as running
 from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
@@ -73,6 +74,7 @@ for group in (
     privacy,
     training,
     judging,
+    promoting,
 ):
     group.register(app)
 

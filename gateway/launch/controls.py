@@ -31,7 +31,9 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.projections.stops import open_cancel_all
 from gateway.walk.section import Section
+from inference.weights.registry import load_pair
 
+HEALTHY: Final = 0
 NO_REPLACE: Final = "pilot mode replaces no order: cancel it and send a new one"
 
 
@@ -128,7 +130,14 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
     history = mode_history(reader.records(stream="control", kinds=MODE_KINDS))
     account = plan.tags.account
     limits = str(plan.settings.pilot.limits()) if mode is Mode.PILOT else ""
-    wanted = ModeWanted(mode=mode, account=account, sender=sender, target=target, limits=limits)
+    wanted = ModeWanted(
+        mode=mode,
+        account=account,
+        sender=sender,
+        target=target,
+        limits=limits,
+        model=load_pair(plan.settings.engine.model).manifest_digest,
+    )
     log = log_id(reader, plan.origin) if reader.head().size else f"{plan.origin}#new"
     signatures = refuse_mode(
         wanted,
@@ -136,6 +145,7 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         log=log,
         signatures=signed_mode(plan.state.keys),
         keys=plan.keyring.public_keys(),
+        doctor=HEALTHY,  # a start with money took every look before (`setup.doctor.refuse_unfit`)
     )
     bound = (sender, target) in history.sessions and limits == history.limits
     if history.mode == mode and bound:

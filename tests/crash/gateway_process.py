@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -67,6 +68,7 @@ class Gateway:
             RuntimeError: it did not start in time, or died.
         """
         self._pipe, theirs = _server.Pipe()
+        self._asking = threading.Lock()
         self._process = _server.Process(target=_be, args=(start, theirs))
         self._process.start()
         theirs.close()
@@ -100,8 +102,9 @@ class Gateway:
             RuntimeError: it lives and does not answer in time, or the asking failed there.
         """
         try:
-            self._pipe.send((what.value, word))
-            answer = self._heard(within_s)
+            with self._asking:  # callers and faults ask at once: an answer belongs to its question
+                self._pipe.send((what.value, word))
+                answer = self._heard(within_s)
         except (OSError, EOFError):
             return None
         if isinstance(answer, str):

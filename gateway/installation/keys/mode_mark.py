@@ -1,6 +1,7 @@
 """The mark of a state folder: which mode and CompIDs its FIX store belongs to.
 
-A store of another mode has its sequence numbers, its orders and its journal.
+A store of another mode has its sequence numbers, its orders and its journal. Beside it, in the key
+folder, officers' signatures wait for the start that uses them.
 """
 
 import json
@@ -13,6 +14,8 @@ from gateway.errors import SettingsError
 MARK: Final = "mode.json"
 SIGNED: Final = "mode.signatures.json"
 """In the key folder: the officers' signatures of a change of mode, hex by role."""
+PROMOTED: Final = "promotion.signatures.json"
+"""The same of a model pair's promotion."""
 
 
 def mark_mode(root: Path, mode: str, sender: str, target: str) -> None:
@@ -64,15 +67,15 @@ def _read(path: Path) -> dict[str, str] | None:
     return {str(name): str(value) for name, value in found.items()}
 
 
-def signed_mode(keys: Path) -> dict[str, str]:
+def signed_mode(keys: Path, name: str = SIGNED) -> dict[str, str]:
     """Return the officers' signatures of a change of mode, hex by role; empty without a file."""
-    return _read(keys / SIGNED) or {}
+    return _read(keys / name) or {}
 
 
-def keep_signature(keys: Path, role: str, signature: str) -> Path:
+def keep_signature(keys: Path, role: str, signature: str, name: str = SIGNED) -> Path:
     """Add one officer's signature to the file in the key folder, and return the file."""
-    path = keys / SIGNED
-    signatures = signed_mode(keys) | {role: signature}
+    path = keys / name
+    signatures = signed_mode(keys, name) | {role: signature}
     with appearing(path, PRIVATE) as file:
         file.write(json.dumps(signatures, indent=1, sort_keys=True).encode() + b"\n")
     return path

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gateway.desk.persons.governing.modes import mode_statement, needs, signatures_needed
 from gateway.desk.persons.statements import log_id, signed_by
@@ -15,6 +15,9 @@ from gateway.installation.place import Place, attached
 from gateway.installation.settings import Settings
 from gateway.walk.journal.control.modes import Mode
 from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
+from inference.weights.registry import load_pair
+
+_SHOWN: Final = {True: "there   ", False: "MISSING ", None: "AT START"}
 
 
 def show_mode(settings: Settings, *, as_json: bool) -> int:
@@ -26,6 +29,7 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
     with attached(settings) as place:
         history, log = _history(place), log_id(place.reader, settings.ledger.origin)
     keys = Keyring(place.state.keys).public_keys()
+    model = load_pair(settings.engine.model).manifest_digest
     found: dict[str, Any] = {
         "mode": history.mode or None,
         "setting": settings.mode,
@@ -40,7 +44,7 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
         signed = signed_by(said, signed_mode(place.state.keys), keys)
         found["needs"][mode.value] = [
             {"what": one.what, "met": one.met}
-            for one in needs(history, mode, len(signed), doctor=None, limits=limits)
+            for one in needs(history, mode, len(signed), doctor=None, model=model, limits=limits)
         ]
     sys.stdout.write(json.dumps(found, indent=2) + "\n" if as_json else _text(found))
     return 0
@@ -51,7 +55,7 @@ def _text(found: dict[str, Any]) -> str:
     lines.append(f"pilot may  {found['pilot_limits']}")
     for mode, wanted in found["needs"].items():
         lines.append(f"{mode} needs:")
-        lines += [f"  {'there  ' if one['met'] else 'MISSING'}  {one['what']}" for one in wanted]
+        lines += [f"  {_SHOWN[one['met']]}  {one['what']}" for one in wanted]
     return "".join(f"{line}\n" for line in lines)
 
 

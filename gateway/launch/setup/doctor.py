@@ -32,6 +32,7 @@ from gateway.launch.setup.own_files import (
     look_at_policy,
     look_at_settings,
 )
+from gateway.walk.journal.control.modes import Mode
 
 START_LOOKS: Final = ("settings", "state", "keys", "database", "api", "broker")
 SAID_ONLY: Final = frozenset({"keys", "broker"})
@@ -62,14 +63,22 @@ def refuse_unfit(settings: Settings, say: Callable[[str], None]) -> None:
     """Refuse a start for what doctor would have mended; say what it could not look at.
 
     The other looks are checks of the start itself. It connects to the broker, so nothing does here.
+    A mode that risks money takes every look, and one that is not good refuses it.
 
     Raises:
         NotReadyError: with the command that mends each finding.
     """
     every = _looks(settings, StateFolder.of(settings))
     every["broker"] = lambda: look_at_ids(settings, profile_of(settings.fix))
-    found = [one for part in START_LOOKS for one in looked(part, every[part])]
-    stops = [one for one in found if one.health is Health.MEND and one.part not in SAID_ONLY]
+    money = Mode(settings.mode).risks_money
+    parts = tuple(every) if money else START_LOOKS
+    found = [one for part in parts for one in looked(part, every[part])]
+    stops = [
+        one
+        for one in found
+        if (one.health is Health.MEND and one.part not in SAID_ONLY)
+        or (money and one.health is not Health.GOOD)
+    ]
     for one in found:
         if one.health is not Health.GOOD and one not in stops:
             say(f"doctor     {one.part}: {one.said}{f' -> {one.command}' * bool(one.command)}")

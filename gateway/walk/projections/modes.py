@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.journal.control.modes import Mode, ModeEntered
+from gateway.walk.journal.control.modes import Mode, ModeEntered, ModelPromoted
 from gateway.walk.journal.run import RunStarted
 
 MODE_KINDS = (
@@ -17,6 +17,7 @@ MODE_KINDS = (
     Kind.BOOK_DIFFERENCE,
     Kind.DIFFERENCE_RESOLVED,
     Kind.DIGESTS_REGISTERED,
+    Kind.MODEL_PROMOTED,
 )
 
 
@@ -32,6 +33,7 @@ class ModeHistory:
         limits: of pilot mode, as the newest change of mode has them; empty in another mode.
         reconciled: served runs in paper or shadow mode that ended without an open difference.
         registered: whether digests are registered.
+        promoted: SHA-256 of the manifests of model pairs that passed the promotion gate.
     """
 
     mode: str = ""
@@ -41,6 +43,7 @@ class ModeHistory:
     limits: str = ""
     reconciled: int = 0
     registered: bool = False
+    promoted: set[str] = field(default_factory=set)
     _open: int = 0
     _running: str = ""
 
@@ -70,6 +73,8 @@ class ModeHistory:
                 self._open -= 1
             case Kind.DIGESTS_REGISTERED:
                 self.registered = True
+            case Kind.MODEL_PROMOTED:
+                self.promoted.add(ModelPromoted.of(record).model_digest)
             case _:
                 pass
 

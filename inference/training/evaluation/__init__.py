@@ -7,5 +7,6 @@ Not here: training.
     news_effect  the measured effect of news on the model
     statistics/  pure statistics: scores of laws, backtests, intervals
     walkforward/ `countersign evaluate`: any folder, against five baselines
+    stress       made-up markets asked of an engine, for the promotion gate
     card         the model card, written from the manifest
 """

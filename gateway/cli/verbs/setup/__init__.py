@@ -9,5 +9,6 @@ Not here: verbs about orders or evidence.
     holders      key add, replace, revoke, list and replace-officer
     policy       policy new, show, sign, activate and diff
     profile      profile check, show, example and sidecar: the broker's profile
+    promote      promote run, sign, record and show: a model pair before it serves with money
     instruments  instruments check, show and example: the table of instruments
 """

@@ -6,7 +6,7 @@ Rules:
 - Paper and shadow risk no money; a change between them, or down from pilot or live, needs one
   officer's signature. Pilot and live need both, a green `doctor`, reconciled sessions, a promotion
   record and registered digests.
-- There is no promotion gate yet, so pilot and live are refused, with everything that is missing.
+- A promotion record is one model pair's, by the SHA-256 of its manifest.
 
 Not here: the folder's own mark (`installation.keys.mode_mark`).
 """
@@ -33,6 +33,7 @@ class ModeWanted:
     account: str
     sender: str
     target: str
+    model: str
     limits: str = ""
 
 
@@ -41,7 +42,7 @@ class Need:
     """One thing that a mode needs, and whether it is there."""
 
     what: str
-    met: bool
+    met: bool | None  # None: found out when it starts
 
 
 def mode_statement(log: str, history: ModeHistory, mode: Mode, limits: str = "") -> bytes:
@@ -65,24 +66,39 @@ def signatures_needed(history: ModeHistory, mode: Mode, limits: str = "") -> int
 
 
 def needs(
-    history: ModeHistory, mode: Mode, signed: int, *, doctor: int | None, limits: str = ""
+    history: ModeHistory,
+    mode: Mode,
+    signed: int,
+    *,
+    doctor: int | None,
+    model: str,
+    limits: str = "",
 ) -> tuple[Need, ...]:
-    """Return what a mode needs; `doctor` is its exit code, None if it was not run."""
+    """Return what a mode needs, to serve a model pair by the SHA-256 of its manifest.
+
+    `doctor` is its exit code, None where the start has yet to ask it.
+    """
     wanted = signatures_needed(history, mode, limits)
     found = [Need(what=f"{wanted} officers' signatures, found {signed}", met=signed >= wanted)]
     if not mode.risks_money:
         return tuple(found)
-    said = "not run" if doctor is None else f"exit code {doctor}"
+    said = "asked by the start" if doctor is None else f"exit code {doctor}"
     return (
         *found,
-        Need(what=f"a green `countersign doctor` ({said})", met=doctor == 0),
+        Need(
+            what=f"a green `countersign doctor` ({said})",
+            met=None if doctor is None else doctor == 0,
+        ),
         Need(
             what=f"{SESSIONS_MIN} reconciled paper or shadow sessions on record,"
             f" found {history.reconciled}",
             met=history.reconciled >= SESSIONS_MIN,
         ),
         Need(what="registered digests (`countersign register`)", met=history.registered),
-        Need(what="a promotion record: this version has no promotion gate yet", met=False),
+        Need(
+            what=f"a promotion record of model pair {model[:16]}.. (`countersign promote`)",
+            met=model in history.promoted,
+        ),
     )
 
 
@@ -93,6 +109,7 @@ def refuse_mode(
     log: str,
     signatures: Mapping[str, str],
     keys: Mapping[str, bytes],
+    doctor: int | None = None,
 ) -> dict[str, str]:
     """Refuse a mode that may not begin; return the valid signatures that let it.
 
@@ -115,7 +132,7 @@ def refuse_mode(
         )
     limits = wanted.limits
     signed = signed_by(mode_statement(log, history, mode, limits), signatures, keys)
-    found = needs(history, mode, len(signed), doctor=None, limits=limits)
+    found = needs(history, mode, len(signed), doctor=doctor, model=wanted.model, limits=limits)
     missing = [one.what for one in found if not one.met]
     if missing:
         raise ModeRefusedError(

@@ -1,9 +1,9 @@
-"""Records of the mode in which a gateway serves, and of what is registered to run.
+"""Records of the mode in which a gateway serves, and of what is registered and promoted to run.
 
 Not here: which mode may begin (`gateway.desk.persons.governing.modes`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from audit.records.canonical import JSON
@@ -89,3 +89,72 @@ def digests_registered(
 
 class DigestsRegistered(Contents, frozen=True, kw_only=True):
     digests: dict[str, str]
+
+
+def promotion_tested(  # noqa: PLR0913 - the record's fields
+    *,
+    model_id: str,
+    model_digest: str,
+    gate: str,
+    failed: Sequence[str],
+    report_blob: str,
+    actor: str,
+    reason: str,
+    number: int,
+) -> Draft:
+    """What the promotion gate found, also where it refuses; its report is the blob."""
+    return Draft(
+        stream="control",
+        kind=Kind.PROMOTION_TESTED,
+        payload={
+            "model_id": model_id,
+            "model_digest": model_digest,
+            "gate": gate,
+            "passed": not failed,
+            "failed": list(failed),
+            "report_blob": report_blob,
+            "actor_name": actor,
+            "reason": reason,
+        },
+        actor=f"person:{actor}",
+        idem_key=f"promotion:{model_digest}:{number}",
+    )
+
+
+class PromotionTested(Contents, frozen=True, kw_only=True):
+    model_id: str
+    model_digest: str
+    gate: str
+    passed: bool
+    failed: list[str]
+    report_blob: str
+    actor_name: str
+    reason: str
+
+
+def model_promoted(
+    tested: PromotionTested, tested_seq: int, *, log: str, signatures: Mapping[str, str]
+) -> Draft:
+    """From this record on the model may serve with money; both officers signed its report."""
+    return Draft(
+        stream="control",
+        kind=Kind.MODEL_PROMOTED,
+        payload={
+            "model_id": tested.model_id,
+            "model_digest": tested.model_digest,
+            "tested_seq": tested_seq,
+            "report_blob": tested.report_blob,
+            "log_id": log,
+            "signatures": dict(signatures),
+        },
+        actor="gateway",
+        idem_key=f"promoted:{tested_seq}",
+    )
+
+
+class ModelPromoted(Contents, frozen=True, kw_only=True):
+    model_id: str
+    model_digest: str
+    tested_seq: int
+    report_blob: str
+    signatures: dict[str, str]

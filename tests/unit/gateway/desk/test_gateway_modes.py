@@ -31,10 +31,11 @@ from tests.doubles.memory_desk import memory_desk
 KEYS = {role: Ed25519PrivateKey.generate() for role in ("risk", "compliance")}
 PUBLIC = {role: key.public_key().public_bytes_raw() for role, key in KEYS.items()}
 LOG = "desk.test#00"
+MODEL = "5e" * 32
 
 
 def wanted(mode: Mode, **changes: str) -> ModeWanted:
-    given = {"account": "desk", "sender": "US", "target": "THEM"} | changes
+    given = {"account": "desk", "sender": "US", "target": "THEM", "model": MODEL} | changes
     return ModeWanted(mode=mode, **given)
 
 
@@ -63,10 +64,34 @@ def test_pilot_and_live_are_refused_and_everything_missing_is_named(mode: Mode) 
 
 def test_pilot_is_refused_for_its_promotion_alone_when_all_else_is_there() -> None:
     history = ModeHistory(mode="paper", reconciled=SESSIONS_MIN, registered=True)
-    missing = [n.what for n in needs(history, Mode.PILOT, 2, doctor=0) if not n.met]
-    assert missing == ["a promotion record: this version has no promotion gate yet"]
+    history.promoted.add("another pair's")
+
+    def missing(doctor: int | None) -> list[str]:
+        found = needs(history, Mode.PILOT, 2, doctor=doctor, model=MODEL)
+        return [one.what for one in found if not one.met]
+
+    assert len(missing(0)) == 1
+    assert "a promotion record of model pair 5e5e5e5e5e5e5e5e" in missing(0)[0]
     for doctor in (None, 1):
-        assert sum(not n.met for n in needs(history, Mode.PILOT, 2, doctor=doctor)) == 2
+        assert len(missing(doctor)) == 2
+
+
+@pytest.mark.parametrize("mode", [Mode.PILOT, Mode.LIVE])
+def test_a_mode_with_money_begins_when_everything_is_there(mode: Mode) -> None:
+    history = ModeHistory(
+        mode="paper", reconciled=SESSIONS_MIN, registered=True, promoted={MODEL}, changed_seq=4
+    )
+    signatures = signed(history, mode, "risk", "compliance")
+
+    def begun(doctor: int | None, given: dict[str, str], model: str = MODEL) -> dict[str, str]:
+        asked = wanted(mode, model=model)
+        return refuse_mode(asked, history, log=LOG, signatures=given, keys=PUBLIC, doctor=doctor)
+
+    assert begun(0, signatures) == signatures
+    one_only = {"risk": signatures["risk"]}
+    for bad in ((1, signatures, MODEL), (0, one_only, MODEL), (0, signatures, "6f" * 32)):
+        with pytest.raises(ModeRefusedError, match=f"mode {mode} may not begin"):
+            begun(*bad)
 
 
 def test_both_officers_sign_the_limits_of_pilot_and_each_change_of_them() -> None:

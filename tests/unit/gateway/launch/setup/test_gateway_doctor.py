@@ -335,3 +335,12 @@ def test_a_start_does_not_knock_at_the_brokers_port_twice(home: Path) -> None:
     file.write_text(file.read_text().replace(f"port = {port_in(home)}", "port = 1"))
     assert any(one["part"] == "broker" for one in examined()[1] if one["health"] == Health.MEND)
     refuse_unfit(load(), print)
+
+
+def test_a_mode_with_money_starts_only_where_every_look_is_good(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTERSIGN_MODE", "pilot")
+    no_agent(home)
+    with pytest.raises(NotReadyError, match="no bearer key of the role agent"):
+        refuse_unfit(load(), print)
