@@ -1,6 +1,7 @@
 """The promotion gate over a real ledger and a real engine: judged, signed by both, on record."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -48,8 +49,14 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     base = load(state=state)
     engine = base.engine.model_copy(update={"model": MODELS / "pair_v3"})
     found = base.model_copy(update={"engine": engine})
-    with desk(state), pytest.raises(StateInUseError):
-        run_gate(found, asked(state))
+    # A module's fixture is made before the house's restores the environment after each test.
+    before = dict(os.environ)
+    try:
+        with desk(state), pytest.raises(StateInUseError):
+            run_gate(found, asked(state))
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
     return found
 
 
