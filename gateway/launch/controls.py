@@ -33,7 +33,6 @@ from gateway.walk.projections.stops import open_cancel_all
 from gateway.walk.section import Section
 from inference.weights.registry import load_pair
 
-HEALTHY: Final = 0
 NO_REPLACE: Final = "pilot mode replaces no order: cancel it and send a new one"
 
 
@@ -145,7 +144,7 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         log=log,
         signatures=signed_mode(plan.state.keys),
         keys=plan.keyring.public_keys(),
-        doctor=HEALTHY,  # a start with money took every look before (`setup.doctor.refuse_unfit`)
+        doctor=plan.doctor,
     )
     bound = (sender, target) in history.sessions and limits == history.limits
     if history.mode == mode and bound:

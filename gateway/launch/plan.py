@@ -72,6 +72,7 @@ class Plan:
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
         co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
         engine_program: the engine child's command line; no setting changes it.
+        doctor: what the start found with every look of doctor, None if it did not take them all.
     """
 
     settings: Settings
@@ -94,6 +95,7 @@ class Plan:
     co_signers: tuple[Signer, ...] = ()
     fed: bool = False
     keeps_hours: bool = False
+    doctor: int | None = None
     sources: tuple[FollowedSource, ...] = ()
 
     @property

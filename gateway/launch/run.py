@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gateway import clock
 from gateway.errors import NotReadyError
@@ -25,7 +26,7 @@ def serve_production(settings: Settings) -> int:
     log_to_stderr(settings.log_level)
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
-    refuse_unfit(settings, progress.say)
+    plan = replace(plan, doctor=refuse_unfit(settings, progress.say))
     with (
         interruptible() as stop,
         running(plan, progress.say) as app,

@@ -14,7 +14,7 @@ from gateway.installation.children.fix_profiles import profile_of
 from gateway.installation.settings import Settings, load
 from gateway.installation.settings_file import settings_file
 from gateway.installation.state import StateFolder
-from gateway.launch.setup.findings import Health, PartFinding, looked, mend, tell
+from gateway.launch.setup.findings import HEALTHY_CODE, Health, PartFinding, looked, mend, tell
 from gateway.launch.setup.outside import (
     look_at_broker,
     look_at_database,
@@ -59,11 +59,12 @@ def examined(state: Path | None) -> Iterator[PartFinding]:
         yield from looked(part, look)
 
 
-def refuse_unfit(settings: Settings, say: Callable[[str], None]) -> None:
+def refuse_unfit(settings: Settings, say: Callable[[str], None]) -> int | None:
     """Refuse a start for what doctor would have mended; say what it could not look at.
 
     The other looks are checks of the start itself. It connects to the broker, so nothing does here.
-    A mode that risks money takes every look, and one that is not good refuses it.
+    A mode that risks money takes every look, and one that is not good refuses it; then the code of
+    a healthy installation is returned, else None.
 
     Raises:
         NotReadyError: with the command that mends each finding.
@@ -85,6 +86,7 @@ def refuse_unfit(settings: Settings, say: Callable[[str], None]) -> None:
     if stops:
         told = "; ".join(f"{one.part}: {one.said} -> {one.command}" for one in stops)
         raise NotReadyError(part="installation", state=f"unfit, as countersign doctor says: {told}")
+    return HEALTHY_CODE if money else None
 
 
 def _looks(

@@ -16,6 +16,7 @@ from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
 
+HEALTHY_CODE: Final = 0
 MEND_CODE: Final = 1
 UNSEEN_CODE: Final = 2
 

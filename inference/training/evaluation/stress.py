@@ -103,10 +103,7 @@ def _clustered() -> Iterator[float]:
 def stress_checks(sample: Sampler, pair: ModelPair, table: QTable | None) -> Iterator[GateCheck]:
     """Yield a check for each made-up market, then those between them.
 
-    A world that fails counts as found and not passed; only the engine's end stops the run.
-
-    Raises:
-        EngineDeadError: the engine ended.
+    A world without a forecast, for whatever reason of the engine's, is found and not passed.
     """
     codec, fits = codec_named(pair.codec_digest), Fits()
     found: dict[str, Forecast] = {}

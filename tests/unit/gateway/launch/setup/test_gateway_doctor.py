@@ -304,7 +304,7 @@ def test_a_missing_settings_file_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_start_that_doctor_finds_fit_says_nothing(home: Path) -> None:
     said: list[str] = []
-    refuse_unfit(load(), said.append)
+    assert refuse_unfit(load(), said.append) is None, "not every look was taken"
     assert said == []
     assert home.is_dir()
 
@@ -341,6 +341,7 @@ def test_a_mode_with_money_starts_only_where_every_look_is_good(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COUNTERSIGN_MODE", "pilot")
+    assert refuse_unfit(load(), print) == 0
     no_agent(home)
     with pytest.raises(NotReadyError, match="no bearer key of the role agent"):
         refuse_unfit(load(), print)
