@@ -21,6 +21,8 @@ from risk.verdict import Action, RuleId, Verdict, is_intact
 
 BP: Final = 10_000
 LEAF_BYTES: Final = 32
+FOR_A_PERSON: Final = frozenset({RuleId.R29, RuleId.R31})
+"""The rules whose HOLD a person may release: the AI circuit breaker, and larger orders."""
 _SEAL: Final = object()
 
 
@@ -149,7 +151,7 @@ def approve(
     _require(type(kill_epoch) is int and kill_epoch >= 0, "no kill epoch")
     if verdict.action > Action.WARN:
         _require(verdict.action is Action.HOLD, f"the verdict is {verdict.action.name}")
-        _require(_holds_for_a_person(verdict), "something else than R31 holds it")
+        _require(_holds_for_a_person(verdict), "no person may release this")
         _require(approval is not None, "a held order needs a person's agreement")
     approver = "" if approval is None else _agreed(intent, verdict, send_before_us, approval)
     return ApprovedOrder(
@@ -224,7 +226,7 @@ def _is_other(approver: str, intent: Intent) -> bool:
 
 
 def _holds_for_a_person(verdict: Verdict) -> bool:
-    return all(result.rule_id is RuleId.R31 for result in verdict.worst)
+    return all(result.rule_id in FOR_A_PERSON for result in verdict.worst)
 
 
 def _require(condition: bool, problem: str) -> None:  # noqa: FBT001 - a checked fact, not a switch

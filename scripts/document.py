@@ -35,7 +35,7 @@ from gateway.surfaces.web.forms import FormGuard
 from gateway.surfaces.web.views.lists import Views
 from gateway.telemetry.alarms.catalogue import MEANING
 from gateway.telemetry.metrics import METRICS
-from risk.rules.catalogue import RULES
+from risk.rules.catalogue import IN_VERDICTS, RULES
 from risk.rules.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,7 +230,7 @@ def rules_page() -> str:
         ),
         "",
     ]
-    lines += rule_lines(RULES, disarmed)
+    lines += rule_lines(IN_VERDICTS, disarmed)
     head = [
         "## Defaults of the families",
         "",

@@ -299,7 +299,8 @@ class ResumeRequest(RequestModel):
 
     reason: Annotated[Words, Field(min_length=1)]
     stop: Annotated[
-        Literal["pause", "reduce-only"] | None, Field(description="which; none: every stop")
+        Literal["pause", "reduce-only", "breaker"] | None,
+        Field(description="which; none: every stop"),
     ] = None
     signatures: dict[
         Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]

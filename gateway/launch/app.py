@@ -173,7 +173,7 @@ class _Starter:
         self._connect(fix, ledger, reader)
         self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
-        self._conduct = start_conduct(self._stack, reader, ledger, self._scores.look)
+        self._conduct = start_conduct(self._stack, desk.own, self._scores.look)
         views = make_views(plan, self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)

@@ -50,6 +50,10 @@ RULES_OF_1: Final = frozenset(
     }
 )
 """The rules of a policy of format 1, so that its verdicts replay as they were given."""
+UNNAMED: Final = frozenset({RuleId.R29})
+"""No policy names or disarms these: they judge while their stop is in force, under every policy."""
+RULES_OF_2: Final = frozenset(RuleId) - UNNAMED
+"""The rules of a policy of format 2."""
 
 
 class Arming(PolicyModel):
@@ -197,7 +201,7 @@ class Policy(PolicyModel):
     @property
     def rules(self) -> frozenset[RuleId]:
         """The rules that the format names; each class arms or disarms each of them."""
-        return RULES_OF_1 if self.format == FORMAT_1 else frozenset(RuleId)
+        return RULES_OF_1 if self.format == FORMAT_1 else RULES_OF_2
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -25,6 +25,7 @@ from risk.rules.control.drift import R30
 from risk.rules.control.health import R50
 from risk.rules.control.oversight import R31
 from risk.rules.control.reconciliation import R51
+from risk.rules.control.stops import STOP_RULES
 from risk.rules.freshness import R24, R25
 from risk.rules.limits import R03, R04, R05, R06, R07, R08, R09
 from risk.rules.losses import R11, R12
@@ -36,6 +37,8 @@ from risk.rules.messages.program import R32, R34
 from risk.rules.messages.rates import R13, R16
 from risk.rules.messages.repeats import R14
 from risk.rules.rule import Rule
+from risk.state.state import Stop
+from risk.verdict import RuleId
 
 RULES: Final[tuple[Rule, ...]] = (
     R00,
@@ -90,6 +93,11 @@ RULES: Final[tuple[Rule, ...]] = (
 
 CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R43, R49, R53)})
 """Rules about patterns of own orders: who submits an order is not told which one refused it."""
+
+IN_VERDICTS: Final = tuple(
+    sorted((*RULES, STOP_RULES[Stop.BREAKER]), key=lambda rule: list(RuleId).index(rule.rule_id))
+)
+"""Every rule that can be in a verdict; R29 judges only while its stop is in force."""
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
 

@@ -19,7 +19,14 @@ from msgspec import Struct
 from risk.canonical import RANGE
 from risk.intent import Intent
 from risk.policy.families.families import Families
-from risk.policy.policy import ALWAYS_ARMED, Arming, ClassPolicy, InstrumentPolicy, Policy
+from risk.policy.policy import (
+    ALWAYS_ARMED,
+    UNNAMED,
+    Arming,
+    ClassPolicy,
+    InstrumentPolicy,
+    Policy,
+)
 from risk.state.inputs.inputs import Inputs
 from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
@@ -68,6 +75,8 @@ class RuleCase:
 
     def arming_of(self, rule: RuleId) -> Arming:
         """The entry of a rule in the class of the intent's instrument, or a refusal."""
+        if rule in UNNAMED:
+            return Arming(rule=rule, armed=True, reason="")
         armings = self.memo.get("armings")
         if not isinstance(armings, dict):
             self.memo["armings"] = armings = self.policy.armings_of(self.for_class.asset_class)

@@ -51,10 +51,17 @@ class KillState:
 
 
 class Stop(StrEnum):
-    """A stop apart from the kill: no new order, or only orders that reduce a position."""
+    """A stop apart from the kill.
+
+    Attributes:
+        PAUSE: no new order.
+        REDUCE_ONLY: only orders that reduce a position.
+        BREAKER: the AI circuit breaker: what does not reduce a position waits for a person.
+    """
 
     PAUSE = "pause"
     REDUCE_ONLY = "reduce-only"
+    BREAKER = "breaker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

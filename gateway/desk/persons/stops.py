@@ -7,7 +7,7 @@ Rules:
 
 - Any operator or approver may stop. Each press is a stop of its own.
 - A stop ends when the person who pressed it resumes, or one officer signs its statement, which
-  names each stop by 128 random bits.
+  names each stop by 128 random bits. The AI circuit breaker, which the gateway opens, needs both.
 
 Not here: what a stop refuses (`risk.rules.control.stops`), the kill (`kill`), who may call
 (`surfaces`).
@@ -21,6 +21,7 @@ from audit.sequencer.ledger import Lane
 from gateway.desk.desk import DeskParts
 from gateway.desk.persons.statements import log_id, signed_by, statement
 from gateway.errors import StopRefusedError
+from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.stops import stop_begun, stop_ended
 from gateway.walk.projections.stops import StopPress
 from risk.state.state import Stop
@@ -91,6 +92,11 @@ def resume(
 
 
 def _refuse_others(found: Sequence[StopPress], actor: str, officers: Sequence[str]) -> None:
+    if any(one.stop is Stop.BREAKER for one in found) and tuple(officers) != SIGNING_ROLES:
+        raise StopRefusedError(
+            problem="the AI circuit breaker ends by both officers' signatures of what GET /v1/stops"
+            " shows as `to_sign` (countersign resume --risk-key FILE --compliance-key FILE)"
+        )
     others = sorted({one.actor for one in found if one.actor != actor})
     if others and not officers:
         raise StopRefusedError(

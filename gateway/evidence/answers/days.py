@@ -24,9 +24,9 @@ from gateway.evidence.answers.flow import (
     rank,
 )
 from gateway.evidence.statement import date_of
-from risk.rules.catalogue import RULES
+from risk.rules.catalogue import IN_VERDICTS
 
-TITLES: Final = {rule.rule_id.value: rule.title for rule in RULES}
+TITLES: Final = {rule.rule_id.value: rule.title for rule in IN_VERDICTS}
 PERCENTS: Final = (50, 90, 99)
 CLOSED: Final = ("access", "forecast", "rules")
 """Who has a closed list of reasons; other reasons may be text, and are no labels of a metric."""

@@ -11,7 +11,7 @@ from inspect import cleandoc
 
 from gateway.errors import RequestError
 from risk.canonical import JSON
-from risk.policy.policy import ALWAYS_ARMED, RULES_OF_1
+from risk.policy.policy import ALWAYS_ARMED, RULES_OF_1, UNNAMED
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
@@ -78,4 +78,6 @@ def rule_lines(rules: Sequence[Rule], disarmed: Mapping[str, str]) -> Iterator[s
 def _format(rule: Rule) -> str:
     if rule.rule_id in ALWAYS_ARMED:
         return "always armed"
+    if rule.rule_id in UNNAMED:
+        return "armed while its stop is in force"
     return "format 1 and 2" if rule.rule_id in RULES_OF_1 else "format 2"

@@ -6,6 +6,7 @@ Not here: their start and stop in a fixed order (`launch.app`).
     publisher     publication of checkpoints to witnesses
     housekeeping  periodic chores
     conduct       patterns of conduct on the ledger, as cases
+    breaker       the chore that opens the AI circuit breaker
     scoring       the chore that scores forecasts against the bars that came
     pulse         readiness of the database
     files         follows the files that feeds write

@@ -17,7 +17,10 @@ from typing import Final, Protocol
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.desk import DeskParts
+from gateway.desk.persons.stops import begin_stop
 from gateway.evidence.answers.patterns import FLOW_KINDS, PatternFlow
+from gateway.launch.threads.breaker import BreakerWatch
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.walk.journal.control.oversight.cases import (
     OPENED,
@@ -26,8 +29,10 @@ from gateway.walk.journal.control.oversight.cases import (
     case_id_of,
     case_opened,
 )
+from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
+from risk.state.state import Stop
 from risk.windows.conduct.coordination import coordinated
 from risk.windows.conduct.events import SECOND_US, ConductAlarm, ConductEvent
 from risk.windows.conduct.front_running import FrontRunning
@@ -52,15 +57,20 @@ class Pattern(Protocol):
         """Read an event; return an alarm if it completes the pattern."""
 
 
-def start_conduct(
-    stack: ExitStack, reader: LedgerReader, ledger: LedgerPort, score: Callable[[], None]
-) -> Housekeeping:
+def start_conduct(stack: ExitStack, own: DeskParts, score: Callable[[], None]) -> Housekeeping:
     """Start looking, every half second, until the gateway stops; `state` says what fails.
 
-    Forecasts are scored on the same thread, by `score`: apart from the chores that end holds.
+    Forecasts are scored on the same thread, by `score`, and reasoning is watched: apart from the
+    chores that end holds.
     """
+
+    def press(stop: Stop, says: str) -> None:
+        if stop not in own.section.stops.in_force():
+            begin_stop(own, GATEWAY, stop, says)
+
     chores = {
-        "looking for patterns of conduct": ConductWatch(reader, ledger).look,
+        "watching for anomalous reasoning": BreakerWatch(own.reader, press).look,
+        "looking for patterns of conduct": ConductWatch(own.reader, own.tools.ledger).look,
         "scoring forecasts": score,
     }
     thread = Housekeeping(chores, name="conduct")

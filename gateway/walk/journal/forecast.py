@@ -183,6 +183,8 @@ def _rounds(evidence: Evidence, elapsed_us: int, blob: str, size_bytes: int) -> 
 
 class RoundsCaptured(Contents, frozen=True, kw_only=True):
     attempt: int
+    drafted: int = 0
+    accepted: int = 0
     capture_blob: str
     rounds: int
     positions: int

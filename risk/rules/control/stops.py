@@ -1,4 +1,4 @@
-"""R01: stops apart from the kill: pause, and reduce-only. Neither can be disarmed or waived.
+"""R01 and R29: stops apart from the kill. None can be disarmed or waived by a policy.
 
 A check appears in a verdict only while its stop is in force, so that verdicts older than the stops
 replay.
@@ -9,6 +9,8 @@ Rules:
 - PAUSE refuses every new order, also one that reduces a position.
 - REDUCE_ONLY refuses every order that may increase a position or cross zero, even after all pending
   orders of its side executed.
+- BREAKER (R29) holds every order that may increase a position, until a person approves it or two
+  officers end the stop.
 - Anything but a tuple of stops refuses.
 """
 
@@ -18,7 +20,7 @@ from typing import Final
 from risk.rules.exposure import reduces
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, run
 from risk.state.state import Stop
-from risk.verdict import Reason, RuleId, RuleResult, Scope, Unit
+from risk.verdict import Action, Reason, RuleId, RuleResult, Scope, Unit
 
 
 def _pause(case: RuleCase) -> tuple[Measured, ...]:
@@ -31,14 +33,30 @@ def _reduce_only(case: RuleCase) -> tuple[Measured, ...]:
     return (Measured(observed=grows, limit=0, reason=Reason.DOES_NOT_REDUCE),)
 
 
+def _breaker(case: RuleCase) -> tuple[Measured, ...]:
+    return (
+        Measured(
+            observed=int(not reduces(case)),
+            limit=0,
+            reason=Reason.REASONING_ANOMALOUS,
+            breach=Action.HOLD,
+        ),
+    )
+
+
 def _unknown(case: RuleCase) -> tuple[Measured, ...]:
     del case
     raise RuleRefusal(Reason.UNKNOWN_VALUE)
 
 
-def _rule(check: str, title: str, measure: Callable[[RuleCase], tuple[Measured, ...]]) -> Rule:
+def _rule(
+    check: str,
+    title: str,
+    measure: Callable[[RuleCase], tuple[Measured, ...]],
+    rule_id: RuleId = RuleId.R01,
+) -> Rule:
     return Rule(
-        rule_id=RuleId.R01,
+        rule_id=rule_id,
         version=1,
         title=title,
         checks=(Check(name=check, unit=Unit.FLAG, scope=Scope.FIRM),),
@@ -50,6 +68,12 @@ STOP_RULES: Final[Mapping[Stop, Rule]] = {
     Stop.PAUSE: _rule("paused", "Pause: no new order", _pause),
     Stop.REDUCE_ONLY: _rule(
         "reduces", "Reduce-only: only orders that reduce a position", _reduce_only
+    ),
+    Stop.BREAKER: _rule(
+        "breaker",
+        "AI circuit breaker: orders that do not reduce a position wait for a person",
+        _breaker,
+        RuleId.R29,
     ),
 }
 _UNREADABLE: Final = _rule("stops", "Stops: known ones", _unknown)

@@ -225,7 +225,7 @@ def test_a_person_lifts_only_what_was_held_for_a_person(*, other_alone: bool) ->
         state_digest=verdict.state_digest,
     )
     assert held.action is Action.HOLD
-    with pytest.raises(ApprovalError, match="something else than R31"):
+    with pytest.raises(ApprovalError, match="no person may release"):
         approve(LARGE, held, LEAF, WALL_US + 1_000_000, 3, approval)
     with pytest.raises(ApprovalError, match="nothing waits"):
         grant(PLAYBACK, LARGE, held, "anna", WALL_US)

@@ -127,7 +127,7 @@ def test_a_person_lifts_the_human_threshold_and_no_other_hold(rule: RuleId) -> N
     with pytest.raises(ApprovalError, match="nothing waits"):
         grant(PLAYBACK, LARGE, verdict, "anna", WALL_US)
     agreed = grant(PLAYBACK, LARGE, held(), "anna", WALL_US)
-    with pytest.raises(ApprovalError, match="something else"):
+    with pytest.raises(ApprovalError, match="no person may"):
         approve(LARGE, verdict, LEAF, WALL_US, 3, agreed)
 
 

@@ -77,12 +77,14 @@ def flatten(
 
 def resume(
     reason: ReasonOption,
-    stop: Annotated[str, typer.Option(help="pause or reduce-only (default: every stop)")] = "",
+    stop: Annotated[
+        str, typer.Option(help="pause, reduce-only or breaker (default: every stop)")
+    ] = "",
     risk_key: RiskKeyOption = None,
     compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
 ) -> None:
-    """End the stops in force. Another person's stop needs one officer's key.
+    """End the stops in force. Another person's needs one officer's key, the AI breaker both.
 
     Example: countersign resume --reason "the decision is out"
     """

@@ -11,7 +11,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import digest_of
+from gateway.walk.journal.decision import GATEWAY, digest_of
 from risk.state.state import Stop
 
 
@@ -26,7 +26,7 @@ def stop_begun(stop: Stop, stop_id: str, actor: str, reason: str) -> Draft:
             "actor_name": actor,
             "reason": reason,
         },
-        actor=f"person:{actor}",
+        actor=actor if actor == GATEWAY else f"person:{actor}",
         idem_key=f"stop:{stop_id}",
     )
 

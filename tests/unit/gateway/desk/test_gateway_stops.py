@@ -75,13 +75,12 @@ def test_reduce_only_lets_an_order_out_of_a_position_pass(desk: MemoryDesk) -> N
         replay(cast("LedgerReader", desk.log), TABLE, one.decision_id)
 
 
-def test_an_order_approved_before_a_stop_is_withdrawn(desk: MemoryDesk) -> None:
-    for which in Stop:
-        standing = desk.approved()
-        stop(desk, which)
-        assert desk.dispatch(standing) is None
-        assert desk.withdrawn(standing.decision_id) == f"stop_{which}"
-        resume(desk)
+@pytest.mark.parametrize("which", list(Stop))
+def test_an_order_approved_before_a_stop_is_withdrawn(desk: MemoryDesk, which: Stop) -> None:
+    standing = desk.approved()
+    stop(desk, which)
+    assert desk.dispatch(standing) is None
+    assert desk.withdrawn(standing.decision_id) == f"stop_{which}"
     assert desk.small.broker.orders == []
 
 
@@ -165,7 +164,7 @@ def test_two_presses_of_one_stop_end_each_by_itself(desk: MemoryDesk) -> None:
 
 def test_one_sort_of_stop_is_resumed_and_the_other_stays(desk: MemoryDesk) -> None:
     own = desk.small.desk.own
-    for which in Stop:
+    for which in (Stop.PAUSE, Stop.REDUCE_ONLY):
         stop(desk, which)
     stopping.resume(own, "ada", Stop.PAUSE, "over", {})
     assert own.section.stops.in_force() == (Stop.REDUCE_ONLY,)

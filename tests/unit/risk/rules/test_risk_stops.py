@@ -78,3 +78,16 @@ def test_a_state_names_its_stops() -> None:
     assert state_document(stopped)["stops"] == ["pause", "reduce-only"]
     assert state_from_document(state_document(stopped)) == stopped
     assert state_digest(stopped) != state_digest(state_with())
+
+
+def test_an_open_breaker_holds_what_grows_and_lets_pass_what_shrinks() -> None:
+    for intent, action in ((INTENT, Action.HOLD), (SELLS, Action.ALLOW)):
+        verdict = evaluate(PLAYBACK, state_with(book=HELD, stops=(Stop.BREAKER,)), intent)
+        result = found(verdict, "R29", "breaker")
+        assert (verdict.action, result.action) == (action, action), verdict.worst
+    assert "R29" not in {r.rule_id for r in evaluate(PLAYBACK, state_with(), INTENT).results}
+
+
+def test_a_breaker_never_makes_milder_what_another_stop_or_rule_refuses() -> None:
+    stopped = state_with(book=HELD, stops=(Stop.PAUSE, Stop.BREAKER))
+    assert evaluate(PLAYBACK, stopped, INTENT).action is Action.REJECT
