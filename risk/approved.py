@@ -7,13 +7,16 @@ Rules:
 - ALLOW and WARN may be sent. HOLD needs the approval of a person other than the author, and the
   order must stay inside its band of price, size and exposure, before it expires. THROTTLE, REJECT
   and above are never sent.
-- An approval is void under another policy.
+- An approval is void under another policy, and releases the rules that held what the person saw,
+  no other: an order that another rule holds when it is judged again is refused.
 - An approval binds the renewed order even if no rule asks for a person any more.
 """
 
 from dataclasses import InitVar, asdict, dataclass
 from typing import Final
 
+from risk.canonical import JSON
+from risk.documents import document_of, value_of
 from risk.errors import ApprovalError
 from risk.intent import Intent, Side, intent_digest
 from risk.policy.policy import Policy, policy_digest
@@ -21,8 +24,15 @@ from risk.verdict import Action, RuleId, Verdict, is_intact
 
 BP: Final = 10_000
 LEAF_BYTES: Final = 32
-FOR_A_PERSON: Final = frozenset({RuleId.R29, RuleId.R31})
-"""The rules whose HOLD a person may release: the AI circuit breaker, and larger orders."""
+FOR_A_PERSON: Final = frozenset(
+    {
+        *(RuleId.R10, RuleId.R15, RuleId.R20, RuleId.R27, RuleId.R29, RuleId.R31),
+        *(RuleId.R34, RuleId.R40, RuleId.R42, RuleId.R45, RuleId.R46),
+    }
+)
+"""The rules that hold an order for a person; he may release no other."""
+_ALONE: Final = (RuleId.R31,)
+"""What an approval releases whose document names no rule: such was every earlier one."""
 _SEAL: Final = object()
 
 
@@ -47,6 +57,7 @@ class Approval(Band):
         verdict_digest: The verdict that held it.
         given_at_us: Wall clock.
         expires_us: Wall clock; the order must be sent before.
+        releases: The rules that held what the person saw, sorted.
     """
 
     decision_id: str
@@ -59,6 +70,26 @@ class Approval(Band):
     policy_digest: str
     given_at_us: int
     expires_us: int
+    releases: tuple[RuleId, ...] = _ALONE
+
+
+def approval_document(approval: Approval) -> dict[str, JSON]:
+    """Return an approval as a document; one that releases R31 alone names no rule."""
+    document = document_of(approval)
+    if approval.releases == _ALONE:
+        del document["releases"]
+    return document
+
+
+def approval_of(document: object) -> Approval:
+    """Read what `approval_document` returned.
+
+    Raises:
+        DocumentError: It is no approval.
+    """
+    if isinstance(document, dict) and "releases" not in document:
+        document = {**document, "releases": [one.value for one in _ALONE]}
+    return value_of(Approval, document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +125,8 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
             under this policy.
     """
     _require(_is_other(approver, intent), "the author may not approve")
-    _require(verdict.action is Action.HOLD and _holds_for_a_person(verdict), "nothing waits here")
+    held_by = _holding(verdict)
+    _require(verdict.action is Action.HOLD and held_by <= FOR_A_PERSON, "nothing waits here")
     _require(is_intact(verdict), "the verdict is not intact")
     _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
     digest = policy_digest(policy)
@@ -110,6 +142,7 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
         policy_digest=digest,
         given_at_us=now_us,
         expires_us=now_us + policy.approval.ttl.value,
+        releases=tuple(sorted(held_by)),
         **asdict(band_of(policy, intent)),
     )
 
@@ -151,8 +184,10 @@ def approve(
     _require(type(kill_epoch) is int and kill_epoch >= 0, "no kill epoch")
     if verdict.action > Action.WARN:
         _require(verdict.action is Action.HOLD, f"the verdict is {verdict.action.name}")
-        _require(_holds_for_a_person(verdict), "no person may release this")
+        _require(_holding(verdict) <= FOR_A_PERSON, "no person may release this")
+        released = () if approval is None else approval.releases
         _require(approval is not None, "a held order needs a person's agreement")
+        _require(_holding(verdict) <= {*released}, "a rule holds it that the person did not see")
     approver = "" if approval is None else _agreed(intent, verdict, send_before_us, approval)
     return ApprovedOrder(
         intent=intent,
@@ -225,8 +260,9 @@ def _is_other(approver: str, intent: Intent) -> bool:
     }
 
 
-def _holds_for_a_person(verdict: Verdict) -> bool:
-    return all(result.rule_id in FOR_A_PERSON for result in verdict.worst)
+def _holding(verdict: Verdict) -> frozenset[RuleId]:
+    """Return the rules that gave the verdict its action."""
+    return frozenset(result.rule_id for result in verdict.worst)
 
 
 def _require(condition: bool, problem: str) -> None:  # noqa: FBT001 - a checked fact, not a switch

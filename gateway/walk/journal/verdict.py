@@ -15,7 +15,7 @@ from gateway.walk.journal.decision import draft, inputs_document
 from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
-from risk.approved import Approval, approve, band_of
+from risk.approved import Approval, approval_document, approval_of, approve, band_of
 from risk.documents import document_of, value_of
 from risk.errors import ApprovalError
 from risk.intent import Intent, intent_digest
@@ -55,7 +55,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "result": result,
             "send_before_us": send_before_us,
             "reservation": reservation.document() if result in {"approved", "held"} else None,
-            "approval": None if approval is None else document_of(approval),
+            "approval": None if approval is None else approval_document(approval),
         },
         tagged=True,
     )
@@ -128,7 +128,7 @@ class VerdictGiven(Contents, frozen=True, kw_only=True, dict=True):
     def approval(self) -> Approval | None:
         """The agreement that a renewal was judged under."""
         agreed = self.approval_document
-        return None if agreed is None else value_of(Approval, agreed)
+        return None if agreed is None else approval_of(agreed)
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -301,7 +301,7 @@ def approval_given(
             "verdict_digest": approval.verdict_digest,
             "verdict_seq": verdict_seq,
             "expires_us": approval.expires_us,
-            "band": document_of(approval),
+            "band": approval_document(approval),
             **said,
         },
         actor=f"person:{approval.approver}",
@@ -317,7 +317,7 @@ class ApprovalGiven(Contents, frozen=True, kw_only=True):
     @property
     def approval(self) -> Approval:
         """The agreement, with its band."""
-        return value_of(Approval, self.band)
+        return approval_of(self.band)
 
 
 def approval_refused(

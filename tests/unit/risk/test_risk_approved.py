@@ -10,10 +10,11 @@ from msgspec import structs
 from risk.approved import (
     Approval,
     ApprovedOrder,
+    approval_document,
+    approval_of,
     approve,
     grant,
 )
-from risk.documents import document_of, value_of
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side, intent_digest
@@ -289,7 +290,7 @@ def test_nothing_is_granted_for_an_order_that_does_not_wait() -> None:
 
 def test_an_agreement_survives_its_document() -> None:
     approval = agreement()
-    assert value_of(Approval, document_of(approval)) == approval
-    for broken in ({}, {**document_of(approval), "extra": 1}, None):
+    assert approval_of(approval_document(approval)) == approval
+    for broken in ({}, {**approval_document(approval), "extra": 1}, None):
         with pytest.raises(DocumentError):
-            value_of(Approval, broken)
+            approval_of(broken)

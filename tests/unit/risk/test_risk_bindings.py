@@ -2,19 +2,23 @@
 
 import json
 from dataclasses import fields, replace
+from inspect import getsource
 from typing import Any
 
 import pytest
 from msgspec import structs
 
 from risk.approved import (
+    FOR_A_PERSON,
     Approval,
     Band,
+    approval_document,
+    approval_of,
     approve,
     band_of,
     grant,
 )
-from risk.documents import document_of, value_of
+from risk.documents import document_of
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import UNREADABLE, evaluate
 from risk.intent import (
@@ -27,6 +31,7 @@ from risk.intent import (
 from risk.policy.policy import (
     policy_digest,
 )
+from risk.rules.catalogue import IN_VERDICTS
 from risk.verdict import (
     Action,
     Outcome,
@@ -103,9 +108,10 @@ def test_an_agreement_names_exactly_what_was_read() -> None:
         expires_us=WALL_US + 900_000_000,
         **{f.name: getattr(band, f.name) for f in fields(band)},
     )
-    document = document_of(given)
-    assert document == {**{f.name: getattr(given, f.name) for f in fields(given)}, "side": "BUY"}
-    assert value_of(Approval, json.loads(json.dumps(document))) == given
+    document = approval_document(given)
+    named = {f.name: getattr(given, f.name) for f in fields(given) if f.name != "releases"}
+    assert document == {**named, "side": "BUY"}, "as it was before approvals named their rules"
+    assert approval_of(json.loads(json.dumps(document))) == given
 
 
 def test_an_order_carries_every_binding_it_was_made_with() -> None:
@@ -118,6 +124,45 @@ def test_an_order_carries_every_binding_it_was_made_with() -> None:
     )
     assert (order.send_before_us, order.kill_epoch, order.approver) == (WALL_US, 0, "")
     assert (order.approving_leaf, order.intent) == (LEAF, intent)
+
+
+def of_rules(*rules: RuleId) -> Verdict:
+    """A verdict in which these rules hold the order, and R31 does not."""
+    results = list(held().results)
+    for number, one in enumerate(results):
+        if one.rule_id is RuleId.R31:
+            results[number] = structs.replace(one, action=Action.ALLOW, outcome=Outcome.PASS)
+    for number, rule in enumerate(rules):
+        results[number] = structs.replace(
+            results[number], rule_id=rule, action=Action.HOLD, outcome=Outcome.BREACH
+        )
+    return sealed(held(), results=tuple(results))
+
+
+@pytest.mark.parametrize("rule", sorted(FOR_A_PERSON))
+def test_a_person_releases_each_rule_that_holds_for_one(rule: RuleId) -> None:
+    verdict = of_rules(rule)
+    agreed = grant(PLAYBACK, LARGE, verdict, "anna", WALL_US)
+    assert agreed.releases == (rule,)
+    assert approve(LARGE, verdict, LEAF, WALL_US, 3, agreed).approver == "anna"
+    assert approval_of(json.loads(json.dumps(approval_document(agreed)))) == agreed
+
+
+def test_a_person_releases_what_he_saw_and_not_what_came_beside_it() -> None:
+    shown, later = of_rules(RuleId.R10, RuleId.R27), of_rules(RuleId.R10, RuleId.R20)
+    agreed = grant(PLAYBACK, LARGE, shown, "anna", WALL_US)
+    assert agreed.releases == (RuleId.R10, RuleId.R27)
+    for fewer in (shown, of_rules(RuleId.R10), of_rules(RuleId.R27)):
+        assert approve(LARGE, fewer, LEAF, WALL_US, 3, agreed).approver == "anna"
+    for other in (later, of_rules(RuleId.R20), held()):
+        with pytest.raises(ApprovalError, match="did not see"):
+            approve(LARGE, other, LEAF, WALL_US, 3, agreed)
+
+
+def test_the_rules_that_hold_are_those_that_a_person_may_release() -> None:
+    """The list is read off the rules' own code: one that begins to hold must be added."""
+    holding = {one.rule_id for one in IN_VERDICTS if "Action.HOLD" in getsource(one.measure)}
+    assert holding == FOR_A_PERSON
 
 
 @pytest.mark.parametrize("rule", [RuleId.R00, RuleId.R13])
