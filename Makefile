@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-seeds exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench-fix: setup ## measure the way to the broker: decision to wire, kill of 500
 
 bench-allocation: setup ## measure how often the test of allocation finds cherry-picking (QUICK=1: five windows)
 	@$(BIN)/python -m scripts.bench_allocation $(if $(QUICK),--quick)
+
+bench-coordination: setup ## measure how often the window test finds agents that act as one (QUICK=1: three hours)
+	@$(BIN)/python -m scripts.bench_coordination $(if $(QUICK),--quick)
 
 exactness: setup ## measure that drafts change no token and no law: 1,000 prompts, 500,000 tokens (QUICK=1: a few)
 	@$(BIN)/python -m scripts.bench_exactness $(if $(QUICK),--quick)

@@ -39,6 +39,7 @@ ORDER = (
     "contents.signed",
     "contents.tables",
     "contents.statistics",
+    "contents.together",
     "contents.windows",
     "log",
     "dump",

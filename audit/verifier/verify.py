@@ -39,11 +39,13 @@ import re
 import sys
 import time
 import zipfile
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from math import comb, isqrt, lcm
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -2727,6 +2729,123 @@ def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
     )
 
 
+# ---------------------------------------------------------------- together
+# The test W9, computed again: orders of two agents that came together more often than by chance.
+#
+# Each agent's times in an instrument's day are turned round as a whole by an amount that follows
+# from the log's root; the largest standardised count of a pair is compared with the largest of each
+# deal. A count weighs if it is at least 40 % of the smaller agent's orders.
+#
+# Not here: which orders were announced (`windows`).
+
+Announced = tuple[str, str, str, int]
+"""An order: agent, instrument and day, side, and the time in microseconds."""
+_NEAR, _ENOUGH_ORDERS = 1_000_000, 20
+
+
+def together_row(orders: Sequence[Announced], root: bytes, deals: int) -> Row:
+    """W9: the pair of agents whose orders came together most, against turned times."""
+    if len({agent for agent, *_ in orders}) <= 1:
+        why = "no order of the window was announced, or one agent sent them all"
+        return row_of("W9", "orders", "agent", NO_TEST, cases=len(orders), because=why)
+    times = _bursts(orders)
+    sizes: dict[str, int] = {}
+    for (_, agent, _), own in times.items():
+        sizes[agent] = sizes.get(agent, 0) + len(own)
+    names = sorted(agent for agent, size in sizes.items() if size >= _ENOUGH_ORDERS)
+    if len(names) <= 1:
+        few = row_of("W9", "orders", "agent", INSUFFICIENT, cases=len(orders))
+        return {**few, "because": "fewer than 20 orders of an agent, or of all but one"}
+    spans: dict[str, tuple[int, int]] = {}
+    for _, day, _, at_us in orders:
+        low, high = spans.get(day, (at_us, at_us))
+        spans[day] = min(low, at_us), max(high, at_us)
+    places = {key: at for at, key in enumerate(sorted({(d, a) for d, a, _ in times}))}
+    pairs = [*combinations(names, 2)]
+    counts = [
+        [_beside(times, spans, places, root, deal, pair) for pair in pairs]
+        for deal in range(deals + 1)
+    ]
+    scores = [
+        _standardised([row[at] for row in counts], min(sizes[one], sizes[other]))
+        for at, (one, other) in enumerate(pairs)
+    ]
+    largest = [max(own[deal] for own in scores) for deal in range(deals + 1)]
+    p_value = Fraction(sum(one >= largest[0] for one in largest), deals + 1)
+    at = max(range(len(pairs)), key=lambda at: (scores[at][0], pairs[at]))
+    return row_of(
+        "W9",
+        "orders",
+        "agent",
+        FLAGGED if p_value <= Fraction(1, 100) else NOT_FLAGGED,
+        group=f"{pairs[at][0]} with {pairs[at][1]}",
+        cases=len(orders),
+        observed=int(WHOLE_BP * p_value),
+        limit=100,
+        unit=f"{counts[0][at]} together",
+        p_value=p_text(p_value),
+    )
+
+
+def _bursts(orders: Sequence[Announced]) -> dict[tuple[str, str, str], list[int]]:
+    """Return the times by day, agent and side; of a burst the first."""
+    every: dict[tuple[str, str, str], list[int]] = {}
+    for agent, day, side, at_us in orders:
+        every.setdefault((day, agent, side), []).append(at_us)
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for key, own in every.items():
+        last = None
+        for at_us in sorted(own):
+            if last is None or at_us - last > _NEAR:
+                found.setdefault(key, []).append(at_us)
+            last = at_us
+    return found
+
+
+def _beside(
+    times: Mapping[tuple[str, str, str], Sequence[int]],
+    spans: Mapping[str, tuple[int, int]],
+    places: Mapping[tuple[str, str], int],
+    root: bytes,
+    deal: int,
+    pair: tuple[str, str],
+) -> int:
+    """Return how many orders of one agent have one of the other beside them, turned round."""
+    one, other = pair
+    hits = 0
+    for (day, agent, side), own in times.items():
+        theirs = times.get((day, other, side), ())
+        if agent != one or not theirs:
+            continue
+        low, high = spans[day]
+        if deal:
+            turn = _drawn(root, deal, places[day, other]) - _drawn(root, deal, places[day, one])
+            theirs = sorted(low + (at_us - low + turn) % (high - low + 1) for at_us in theirs)
+        for at_us in own:
+            at = bisect_left(theirs, at_us - _NEAR)
+            hits += at < len(theirs) and theirs[at] <= at_us + _NEAR
+    return hits
+
+
+def _drawn(root: bytes, deal: int, place: int) -> int:
+    """Return by how much the times of one agent in one day are turned, microseconds."""
+    said = root[:8] + deal.to_bytes(8, "big") + place.to_bytes(8, "big")
+    return int.from_bytes(hashlib.shake_256(said).digest(8), "big")
+
+
+def _standardised(counts: Sequence[int], smaller: int) -> list[Fraction]:
+    """Return each count's distance from the mean over the variance, squared, with its sign.
+
+    It is nothing for a count below 40 % of the orders of the smaller agent.
+    """
+    n, total = len(counts), sum(counts)
+    variance = n * sum(count * count for count in counts) - total**2
+    if not variance:
+        return [Fraction(0)] * n
+    far = [n * count - total if 100 * count >= 40 * smaller else 0 for count in counts]
+    return [Fraction(one * abs(one), variance) for one in far]
+
+
 # ---------------------------------------------------------------- windows
 # Recorded runs of the tests of fairness, against the records that they speak of.
 #
@@ -2739,7 +2858,7 @@ def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
 _REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
 _LISTED = ("region", "sector", "mic", "currency", "asset_class")
 _NO_LEVEL, _PROMPTS = "W1-W7", "F2"
-_WITH_SPLITS = "W1-W8"
+_WITH_SPLITS, _WITH_ORDERS = "W1-W8", "W1-W9"
 """The tests of a run; one that names none made W1 to W7."""
 _DEALS_MAX = 100_000
 """Most that a gateway puts on record."""
@@ -2765,15 +2884,18 @@ class WindowDecision:
     parts: Mapping[str, int] = field(default_factory=dict)
     split_seq: int = 0
     close: int = 0
+    sent_us: int = 0
+    sent_seq: int = 0
 
     @property
     def is_split(self) -> bool:
         """Whether clients have parts of what traded, and its worth at a close is known."""
         return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
 
-    def last_seq(self, *, splits: bool) -> int:
+    def last_seq(self, *, splits: bool, orders: bool) -> int:
         """Return the last record that it rests on."""
-        return max(self.seq, self.split_seq) if splits and self.is_split else self.seq
+        split_seq = self.split_seq if splits and self.is_split else 0
+        return max(self.seq, split_seq, self.sent_seq if orders else 0)
 
     @property
     def horizon(self) -> int:
@@ -2829,15 +2951,16 @@ class Windows:
             report.find(TAMPERED, f"a run of {deals} deals: 1 to {_DEALS_MAX} are possible", seq)
             return False
         tests = run.get("tests", "")
-        if tests not in {"", _WITH_SPLITS}:
+        if tests not in {"", _WITH_SPLITS, _WITH_ORDERS}:
             report.find(
                 INCOMPLETE, f"a run of tests that this verifier does not know: {tests}", seq
             )
             return False
-        splits = tests == _WITH_SPLITS
+        splits, orders = tests in {_WITH_SPLITS, _WITH_ORDERS}, tests == _WITH_ORDERS
         below = [one for one in self._told if one[0] < size] if size <= seq else []
         found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
-        needed = max((one.last_seq(splits=splits) + 1 for one in found.values()), default=0)
+        ends = (one.last_seq(splits=splits, orders=orders) + 1 for one in found.values())
+        needed = max(ends, default=0)
         if size != needed or len(found) != run["cases"]:
             text = f"a run over {run['cases']} cases below {size}; the records have {len(found)}"
             report.find(TAMPERED, f"{text}, below {needed}", seq)
@@ -2853,6 +2976,8 @@ class Windows:
         if splits:
             parts = [part for name, one in found.items() for part in parts_of(name, one)]
             rows.append(allotted_row(parts, root, deals))
+        if orders:
+            rows.append(together_row([*announced(found.values())], root, deals))
         differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
         for text in differing:
             report.find(TAMPERED, text, seq)
@@ -2874,6 +2999,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     ),
     "forecast_made": ("forecast",),
     "verdict_given": ("account", "intent", "result"),
+    "order_sending": ("market_now_us",),
     "order_reported": ("fill", "undoes_seq"),
     "order_allocated": ("decision_id", "parts"),
 }
@@ -2910,8 +3036,8 @@ class _Gathered:
             case "verdict_given" if stream not in self._seen:
                 self._seen.add(stream)
                 self._first_verdict(seq, stream, at_us, body)
-            case "order_reported" if stream in self.found:
-                self._reported(seq, self.found[stream], body)
+            case "order_sending" | "order_reported" if stream in self.found:
+                self._ordered(seq, kind, self.found[stream], body)
             case "order_allocated":
                 own = self.found.get(f"decision/{body['decision_id']}")
                 if own is not None:
@@ -2919,7 +3045,10 @@ class _Gathered:
             case _:
                 pass
 
-    def _reported(self, seq: int, own: WindowDecision, body: Mapping[str, Any]) -> None:
+    def _ordered(self, seq: int, kind: str, own: WindowDecision, body: Mapping[str, Any]) -> None:
+        if kind == "order_sending":
+            own.sent_us, own.sent_seq = int(body["market_now_us"]), seq
+            return
         fill, undoes = body.get("fill"), body.get("undoes_seq")
         if fill is not None and undoes is None:
             own.filled, own.seq = True, max(own.seq, seq)
@@ -3002,6 +3131,15 @@ def parts_of(stream: str, found: WindowDecision) -> list[Part]:
         for client, part in sorted(found.parts.items())
         if part > 0
     ]
+
+
+def announced(found: Iterable[WindowDecision]) -> Iterator[Announced]:
+    """Yield agent, instrument's day, side and time of each order that was announced."""
+    for one in found:
+        if one.sent_seq:
+            intent = one.body["intent"]
+            day = f"{intent['instrument']} {one.day}"
+            yield intent["author"], day, intent["side"], one.sent_us
 
 
 def judged_case(name: str, found: WindowDecision) -> JudgedCase:

@@ -22,13 +22,14 @@ from gateway.evidence.decisions import PREFIX
 from gateway.evidence.statement import date_of
 from gateway.walk.journal.control.allocation import OrderAllocated
 from gateway.walk.journal.forecast import ForecastMade
-from gateway.walk.journal.order import OrderReported
+from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import InstrumentListed, MarkTaken, RunStarted
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.intent import Side
 from risk.verdict import Action
 from risk.windows.allocation import Allotted, gain_bp
 from risk.windows.fairness.window import WindowCase
+from risk.windows.together import AgentOrder
 
 WINDOW_KINDS: Final = (
     Kind.RUN_STARTED,
@@ -36,6 +37,7 @@ WINDOW_KINDS: Final = (
     Kind.MARK_TAKEN,
     Kind.FORECAST_MADE,
     Kind.VERDICT_GIVEN,
+    Kind.ORDER_SENDING,
     Kind.ORDER_REPORTED,
     Kind.ORDER_ALLOCATED,
 )
@@ -53,10 +55,11 @@ _ONE: Final = 100_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredWindow:
-    """The cases of a window, what clients were allotted, and the size that they rest on; or 0."""
+    """The cases of a window with their splits and orders, and the size that they rest on; or 0."""
 
     cases: tuple[WindowCase, ...]
     allotted: tuple[Allotted, ...]
+    placed: tuple[AgentOrder, ...]
     size: int
 
 
@@ -76,16 +79,18 @@ class _Found:
     parts: Mapping[str, int] = field(default_factory=dict)
     split_seq: int = 0
     close: int = 0
+    sent_us: int = 0
+    sent_seq: int = 0
 
     @property
     def is_split(self) -> bool:
         """Whether clients have parts of what traded, and its worth is known."""
         return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
 
-    @property
-    def last_seq(self) -> int:
-        """The last record that its case, and its split if there is one, rest on."""
-        return max(self.seq, self.split_seq) if self.is_split else self.seq
+    def last_seq(self, *, splits: bool, orders: bool) -> int:
+        """Return the last record that its case rests on, with its split and its announcement."""
+        split_seq = self.split_seq if splits and self.is_split else 0
+        return max(self.seq, split_seq, self.sent_seq if orders else 0)
 
     @property
     def as_of_us(self) -> int:
@@ -126,8 +131,8 @@ class _Gathering:
             case Kind.VERDICT_GIVEN if record.stream not in self.seen:
                 self.seen.add(record.stream)
                 self._judged(record, VerdictGiven.of(record))
-            case Kind.ORDER_REPORTED if record.stream in self.found:
-                self._reported(record, OrderReported.of(record))
+            case Kind.ORDER_SENDING | Kind.ORDER_REPORTED if record.stream in self.found:
+                self._ordered(record)
             case Kind.ORDER_ALLOCATED:
                 split = OrderAllocated.of(record)
                 if (own := self.found.get(PREFIX + split.decision_id)) is not None:
@@ -135,8 +140,12 @@ class _Gathering:
             case _:
                 pass
 
-    def _reported(self, record: Record, report: OrderReported) -> None:
+    def _ordered(self, record: Record) -> None:
         found = self.found[record.stream]
+        if record.kind == Kind.ORDER_SENDING:
+            found.sent_us, found.sent_seq = OrderSending.of(record).market_now_us, record.seq
+            return
+        report = OrderReported.of(record)
         if report.is_trade:
             found.filled, found.seq = True, max(found.seq, record.seq)
         if report.fill is None and report.undoes_seq is None:
@@ -193,11 +202,11 @@ class _Gathering:
 
 
 def gathered(
-    records: Iterable[Record], first: str, last: str, *, splits: bool = True
+    records: Iterable[Record], first: str, last: str, *, splits: bool = True, orders: bool = True
 ) -> GatheredWindow:
     """Return the window of the days from `first` to `last`, from records in ledger order.
 
-    Without `splits`, what clients were allotted is left out.
+    Without `splits`, what clients were allotted is left out; without `orders`, what was announced.
     """
     gathering = _Gathering(first, last)
     for record in records:
@@ -206,7 +215,20 @@ def gathered(
     return GatheredWindow(
         cases=tuple(_case(stream.removeprefix(PREFIX), one) for stream, one in found.items()),
         allotted=tuple(part for one in found.items() if splits for part in _allotted(*one)),
-        size=max(((one.last_seq if splits else one.seq) + 1 for one in found.values()), default=0),
+        placed=tuple(_placed(one) for one in found.values() if orders and one.sent_seq),
+        size=max(
+            (one.last_seq(splits=splits, orders=orders) + 1 for one in found.values()), default=0
+        ),
+    )
+
+
+def _placed(found: _Found) -> AgentOrder:
+    intent = found.given.intent
+    return AgentOrder(
+        agent=intent.author,
+        stratum=f"{intent.instrument} {found.day}",
+        side=intent.side.value,
+        time_us=found.sent_us,
     )
 
 

@@ -16,7 +16,7 @@ from audit.records.record import Record
 from audit.tlog.tiles import HashReader, root_from
 from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
-from gateway.walk.journal.control.fairness import TESTS, FairnessTested
+from gateway.walk.journal.control.fairness import TESTS, WITH_SPLITS, FairnessTested
 from risk.documents import document_of
 from risk.windows.allocation import allotted_row
 from risk.windows.fairness.cases import Fairness
@@ -27,6 +27,7 @@ from risk.windows.fairness.criteria import (
     criteria_of,
 )
 from risk.windows.fairness.window import WINDOW_DEALS, FairnessRow, window_rows
+from risk.windows.together import together_row
 
 SWAPPED: Final = ("region", "sector", "issuer", "client")
 NO_WORD: Final = "the codec has no word for it: every prompt is the same with any other"
@@ -62,21 +63,24 @@ def run_tests(
 ) -> FairnessTested:
     """Return the run of all tests over the days, first and last included.
 
-    `tests` is `TESTS`, or empty for a run of W1 to W7 as earlier versions made it.
+    `tests` is `TESTS`, or `WITH_SPLITS` or empty for a run as earlier versions made it.
 
     Raises:
         RequestError: a day is not a date, or no intent was judged in the window.
     """
     first, last = _checked(days)
-    records, whole = log.records(kinds=WINDOW_KINDS, before_seq=below), tests == TESTS
-    window = gathered(records, first, last, splits=whole)
+    records = log.records(kinds=WINDOW_KINDS, before_seq=below)
+    splits, orders = tests in {WITH_SPLITS, TESTS}, tests == TESTS
+    window = gathered(records, first, last, splits=splits, orders=orders)
     if not window.cases:
         raise RequestError(problem=f"no intent was judged from {first} to {last}")
     root = root_of(window.size)
-    absent = ABSENT if whole else ABSENT_BEFORE
+    absent = ABSENT if splits else ABSENT_BEFORE
     rows = window_rows(window.cases, root, criteria.attributes, absent, deals=deals)
-    if whole:
+    if splits:
         rows = (*rows, allotted_row(window.allotted, root, deals=deals))
+    if orders:
+        rows = (*rows, together_row(window.placed, root, deals=deals))
     return FairnessTested(
         first_day=first,
         last_day=last,

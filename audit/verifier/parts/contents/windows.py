@@ -8,20 +8,21 @@ Not here: the tests (`statistics`). Rows about prompts (F2) are not computed aga
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from audit.verifier.parts.contents.statistics import Part, allotted_row, rows_of
 from audit.verifier.parts.contents.tables import JudgedCase, Row
+from audit.verifier.parts.contents.together import Announced, together_row
 from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Report
 from audit.verifier.parts.tree import Tree
 
 _REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
 _LISTED = ("region", "sector", "mic", "currency", "asset_class")
 _NO_LEVEL, _PROMPTS = "W1-W7", "F2"
-_WITH_SPLITS = "W1-W8"
+_WITH_SPLITS, _WITH_ORDERS = "W1-W8", "W1-W9"
 """The tests of a run; one that names none made W1 to W7."""
 _DEALS_MAX = 100_000
 """Most that a gateway puts on record."""
@@ -47,15 +48,18 @@ class WindowDecision:
     parts: Mapping[str, int] = field(default_factory=dict)
     split_seq: int = 0
     close: int = 0
+    sent_us: int = 0
+    sent_seq: int = 0
 
     @property
     def is_split(self) -> bool:
         """Whether clients have parts of what traded, and its worth at a close is known."""
         return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
 
-    def last_seq(self, *, splits: bool) -> int:
+    def last_seq(self, *, splits: bool, orders: bool) -> int:
         """Return the last record that it rests on."""
-        return max(self.seq, self.split_seq) if splits and self.is_split else self.seq
+        split_seq = self.split_seq if splits and self.is_split else 0
+        return max(self.seq, split_seq, self.sent_seq if orders else 0)
 
     @property
     def horizon(self) -> int:
@@ -111,15 +115,16 @@ class Windows:
             report.find(TAMPERED, f"a run of {deals} deals: 1 to {_DEALS_MAX} are possible", seq)
             return False
         tests = run.get("tests", "")
-        if tests not in {"", _WITH_SPLITS}:
+        if tests not in {"", _WITH_SPLITS, _WITH_ORDERS}:
             report.find(
                 INCOMPLETE, f"a run of tests that this verifier does not know: {tests}", seq
             )
             return False
-        splits = tests == _WITH_SPLITS
+        splits, orders = tests in {_WITH_SPLITS, _WITH_ORDERS}, tests == _WITH_ORDERS
         below = [one for one in self._told if one[0] < size] if size <= seq else []
         found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
-        needed = max((one.last_seq(splits=splits) + 1 for one in found.values()), default=0)
+        ends = (one.last_seq(splits=splits, orders=orders) + 1 for one in found.values())
+        needed = max(ends, default=0)
         if size != needed or len(found) != run["cases"]:
             text = f"a run over {run['cases']} cases below {size}; the records have {len(found)}"
             report.find(TAMPERED, f"{text}, below {needed}", seq)
@@ -135,6 +140,8 @@ class Windows:
         if splits:
             parts = [part for name, one in found.items() for part in parts_of(name, one)]
             rows.append(allotted_row(parts, root, deals))
+        if orders:
+            rows.append(together_row([*announced(found.values())], root, deals))
         differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
         for text in differing:
             report.find(TAMPERED, text, seq)
@@ -156,6 +163,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     ),
     "forecast_made": ("forecast",),
     "verdict_given": ("account", "intent", "result"),
+    "order_sending": ("market_now_us",),
     "order_reported": ("fill", "undoes_seq"),
     "order_allocated": ("decision_id", "parts"),
 }
@@ -192,8 +200,8 @@ class _Gathered:
             case "verdict_given" if stream not in self._seen:
                 self._seen.add(stream)
                 self._first_verdict(seq, stream, at_us, body)
-            case "order_reported" if stream in self.found:
-                self._reported(seq, self.found[stream], body)
+            case "order_sending" | "order_reported" if stream in self.found:
+                self._ordered(seq, kind, self.found[stream], body)
             case "order_allocated":
                 own = self.found.get(f"decision/{body['decision_id']}")
                 if own is not None:
@@ -201,7 +209,10 @@ class _Gathered:
             case _:
                 pass
 
-    def _reported(self, seq: int, own: WindowDecision, body: Mapping[str, Any]) -> None:
+    def _ordered(self, seq: int, kind: str, own: WindowDecision, body: Mapping[str, Any]) -> None:
+        if kind == "order_sending":
+            own.sent_us, own.sent_seq = int(body["market_now_us"]), seq
+            return
         fill, undoes = body.get("fill"), body.get("undoes_seq")
         if fill is not None and undoes is None:
             own.filled, own.seq = True, max(own.seq, seq)
@@ -284,6 +295,15 @@ def parts_of(stream: str, found: WindowDecision) -> list[Part]:
         for client, part in sorted(found.parts.items())
         if part > 0
     ]
+
+
+def announced(found: Iterable[WindowDecision]) -> Iterator[Announced]:
+    """Yield agent, instrument's day, side and time of each order that was announced."""
+    for one in found:
+        if one.sent_seq:
+            intent = one.body["intent"]
+            day = f"{intent['instrument']} {one.day}"
+            yield intent["author"], day, intent["side"], one.sent_us
 
 
 def judged_case(name: str, found: WindowDecision) -> JudgedCase:

@@ -10,8 +10,9 @@ from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import digest_of
 
-TESTS: Final = "W1-W8"
-"""The tests of a run; earlier ones made W1 to W7 and named none."""
+WITH_SPLITS: Final = "W1-W8"
+TESTS: Final = "W1-W9"
+"""The tests of a run; earlier ones made W1 to W8, or W1 to W7 and named none."""
 
 
 class FairnessTested(Contents, frozen=True, kw_only=True):

@@ -92,8 +92,10 @@ def test_the_cases_are_what_the_records_say(desk: MemoryDesk) -> None:
     assert first.features["venue"] == "XNYS"
     assert refused.rules, "the rules that refused are named"
     assert not first.rules
-    given = [record.seq for record in desk.log.of_kind(Kind.VERDICT_GIVEN)]
-    assert window.size == max(given) + 1
+    told = [*desk.log.of_kind(Kind.VERDICT_GIVEN), *desk.log.of_kind(Kind.ORDER_SENDING)]
+    assert window.size == max(record.seq for record in told) + 1
+    assert {one.stratum for one in window.placed} == {f"SPXN {DAY}"}
+    assert len(window.placed) == len(desk.log.of_kind(Kind.ORDER_SENDING))
 
 
 def test_another_day_has_none_of_them(desk: MemoryDesk) -> None:

@@ -73,7 +73,17 @@ def mark(symbol: str, at_us: int, ticks: int, kind: str, day: str) -> Draft:
     return draft(f"market/{symbol}", Kind.MARK_TAKEN, f"mark:{symbol}:{at_us}:{kind}", body)
 
 
-def case_of(rng: random.Random, n: int, at_us: int) -> Iterator[Draft]:
+def announced_us(n: int, author: str, rng: random.Random, *, pair: bool) -> int:
+    """Return when an order leaves; of a `pair` that acts as one, in the same minutes."""
+    minute_us = 60_000_000
+    if pair:
+        minute = n // 12
+        second = minute * minute * 17 % 29  # so that no other turn brings all of them together
+        return minute * minute_us + second * 1_000_000 + (300_000 if author == "bob" else 0)
+    return rng.randrange(300 * minute_us)
+
+
+def case_of(rng: random.Random, n: int, at_us: int, *, pair: bool = False) -> Iterator[Draft]:
     """Yield one decision: a forecast, a verdict that a region biases, and perhaps a trade."""
     symbol = rng.choice(sorted(REGIONS))
     stream = f"decision/d{n:04d}"
@@ -93,6 +103,11 @@ def case_of(rng: random.Random, n: int, at_us: int) -> Iterator[Draft]:
         target_exposure_bp=exposure,
     )
     yield draft(stream, Kind.VERDICT_GIVEN, "verdict", given(f"d{n:04d}", intent, result, action))
+    if result == "approved":
+        told: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "fields": []}
+        told |= {"approving_seq": 0, "kill_epoch": 0, "send_before_us": at_us, "decided_us": 0}
+        told |= {"market_now_us": at_us + announced_us(n, intent.author, rng, pair=pair)}
+        yield draft(stream, Kind.ORDER_SENDING, "sending", told)
     if result == "approved" and rng.random() < 0.7:
         body: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "trade_date": "20180102"}
         body |= {"exec_id": f"e{n}", "report": {}, "ord_status": "2", "terminal": True}
@@ -172,7 +187,7 @@ def given(decision_id: str, intent: Intent, result: str, action: str) -> dict[st
     }
 
 
-def played(seed: int = 1, *, favoured: str = "") -> MemoryLog:
+def played(seed: int = 1, *, favoured: str = "", pair: bool = False) -> MemoryLog:
     """Return a log of two days of decisions in two regions, with their closes."""
     rng, log = random.Random(seed), MemoryLog()  # noqa: S311 - a case, not a secret
     for symbol, region in REGIONS.items():
@@ -186,7 +201,7 @@ def played(seed: int = 1, *, favoured: str = "") -> MemoryLog:
             log.append(mark(symbol, at_us, 10_000, "close", day))
         trades = []
         for n in range(CASES):
-            for one in case_of(rng, number * CASES + n, at_us + 1):
+            for one in case_of(rng, number * CASES + n, at_us + 1, pair=pair):
                 log.append(one)
                 if one.kind is Kind.ORDER_REPORTED:
                     trades.append((one, len(log.rows) - 1))
@@ -285,13 +300,19 @@ def test_a_run_of_an_earlier_version_is_judged_by_its_own_tests(
 ) -> None:
     log, run = made
     source = Source(log)
+    between = run_tests(source, source.root, DAYS, deals=DEALS, tests="W1-W8")
+    assert {row["test"] for row in between.results} >= {"W7", "W8"}
+    assert not [row for row in between.results if row["test"] == "W9"]
+    assert judged(log, between).exit_code == verify.OK
+    assert not differing(between, source, source.root)
+    assert judged(log, with_fields(between, tests="W1-W9")).exit_code == verify.TAMPERED
     earlier = run_tests(source, source.root, DAYS, deals=DEALS, tests="")
-    assert not [row for row in earlier.results if row["test"] == "W8"]
+    assert not [row for row in earlier.results if row["test"] in {"W8", "W9"}]
     assert judged(log, earlier).exit_code == verify.OK
     assert not differing(earlier, source, source.root)
     hidden = with_fields(run, results=earlier.results)
     assert judged(log, hidden).exit_code == verify.TAMPERED
-    assert judged(log, with_fields(run, tests="W1-W9")).exit_code == verify.INCOMPLETE
+    assert judged(log, with_fields(run, tests="W1-W10")).exit_code == verify.INCOMPLETE
 
 
 def test_a_client_who_gets_the_better_orders_is_found_and_recomputed() -> None:
@@ -307,6 +328,20 @@ def test_a_client_who_gets_the_better_orders_is_found_and_recomputed() -> None:
     report = judged(log, with_fields(run, results=others))
     assert report.exit_code == verify.TAMPERED
     assert "W8" in report.reason
+
+
+def test_agents_that_act_as_one_are_found_and_recomputed() -> None:
+    found = {}
+    for pair in (False, True):
+        log = played(pair=pair)
+        run = run_tests(Source(log), Source(log).root, DAYS, deals=DEALS)
+        (found[pair],) = (row for row in run.results if row["test"] == "W9")
+        assert judged(log, run).exit_code == verify.OK
+        others = [row for row in run.results if row["test"] != "W9"]
+        assert judged(log, with_fields(run, results=tuple(others))).exit_code == verify.TAMPERED
+    assert found[False]["finding"] == "not flagged"
+    assert (found[True]["finding"], found[True]["group"]) == ("flagged", "ann with bob")
+    assert found[True]["p_value"] == "1/100"
 
 
 def test_a_split_counts_once_its_instrument_has_closed() -> None:
