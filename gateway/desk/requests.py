@@ -299,7 +299,7 @@ class ResumeRequest(RequestModel):
 
     reason: Annotated[Words, Field(min_length=1)]
     stop: Annotated[
-        Literal["pause", "reduce-only", "breaker"] | None,
+        Literal["pause", "reduce-only", "breaker", "secure"] | None,
         Field(description="which; none: every stop"),
     ] = None
     signatures: dict[

@@ -35,6 +35,7 @@ from inference.speculation.seeds import decision_seed, trajectory_seeds
 from risk.approved import Approval
 from risk.intent import Intent
 from risk.state.paths.marginal import Marginal
+from risk.state.state import Stop
 
 
 class Result(StrEnum):
@@ -135,15 +136,16 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
     blank = tools.codec.encode_without_news(case.snapshot)
     root, size = tools.seed_root(case.opened_seq)
     seed = decision_seed(root, case.decision_id, case.attempt)
+    look_ahead = 0 if Stop.SECURE in section.stops_now() else tools.plan.spec_k
     request = SampleRequest(
         request_id=f"{case.decision_id}.{case.attempt}",
         prompt_ids=prompt.token_ids,
         n_tokens=tools.plan.horizon,
         seeds=trajectory_seeds(seed, tools.plan.paths),
-        spec_k=tools.plan.spec_k,
+        spec_k=look_ahead,
         allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
         deadline_s=tools.plan.deadline_s,
-        draft_first=tools.plan.spec_k > 0,
+        draft_first=look_ahead > 0,
     )
     try:
         described = tools.engine.describe()

@@ -42,7 +42,7 @@ from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus, SignedPolicy, check_signatures, status_at
 from risk.state.book import Book, Released, apply
 from risk.state.busts import BookFold
-from risk.state.state import KillState, RiskState, relevant_history
+from risk.state.state import KillState, RiskState, Stop, relevant_history
 from risk.verdict import Verdict
 
 MAX_TRIES = 16
@@ -255,6 +255,11 @@ class Section:
                 with suppress(GuardMovedError):
                     return self._ledger.append(made, guard=guard)[0], verdict
             raise NotReadyError(part="section", state="moved under every try")
+
+    def stops_now(self) -> tuple[Stop, ...]:
+        """Return the stops in force by every record committed so far."""
+        self.stops.read(self._reader.head().size)
+        return self.stops.in_force()
 
     def send_end(self) -> deadlines.Moment:
         """Return when a message approved now must have left."""

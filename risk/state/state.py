@@ -57,11 +57,13 @@ class Stop(StrEnum):
         PAUSE: no new order.
         REDUCE_ONLY: only orders that reduce a position.
         BREAKER: the AI circuit breaker: what does not reduce a position waits for a person.
+        SECURE: secure reasoning: the target samples alone, nothing is drafted; no rule reads it.
     """
 
     PAUSE = "pause"
     REDUCE_ONLY = "reduce-only"
     BREAKER = "breaker"
+    SECURE = "secure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ Rules:
 
 - Any operator or approver may stop. Each press is a stop of its own.
 - A stop ends when the person who pressed it resumes, or one officer signs its statement, which
-  names each stop by 128 random bits. The AI circuit breaker, which the gateway opens, needs both.
+  names each stop by 128 random bits. The AI circuit breaker, which the gateway opens, and secure
+  reasoning need both.
 
 Not here: what a stop refuses (`risk.rules.control.stops`), the kill (`kill`), who may call
 (`surfaces`).
@@ -27,6 +28,7 @@ from gateway.walk.projections.stops import StopPress
 from risk.state.state import Stop
 
 RESUME: Final = "stop resume"
+BY_BOTH: Final = frozenset({Stop.BREAKER, Stop.SECURE})
 _ID_BYTES: Final = 16
 
 
@@ -92,10 +94,11 @@ def resume(
 
 
 def _refuse_others(found: Sequence[StopPress], actor: str, officers: Sequence[str]) -> None:
-    if any(one.stop is Stop.BREAKER for one in found) and tuple(officers) != SIGNING_ROLES:
+    if any(one.stop in BY_BOTH for one in found) and tuple(officers) != SIGNING_ROLES:
         raise StopRefusedError(
-            problem="the AI circuit breaker ends by both officers' signatures of what GET /v1/stops"
-            " shows as `to_sign` (countersign resume --risk-key FILE --compliance-key FILE)"
+            problem="the AI circuit breaker and secure reasoning end by both officers' signatures"
+            " of what GET /v1/stops shows as `to_sign`"
+            " (countersign resume --risk-key FILE --compliance-key FILE)"
         )
     others = sorted({one.actor for one in found if one.actor != actor})
     if others and not officers:

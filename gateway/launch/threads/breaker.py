@@ -3,6 +3,8 @@
 Rules:
 - It reads committed records only. An anomaly begins a stop (`Stop.BREAKER`) with its figures and
   the record that completed it: from then on R29 holds what does not reduce a position.
+- Where drafts are accepted as never before, or forecasts do not follow from their record, nothing
+  is drafted any more either (`Stop.SECURE`).
 - Records from before this start make what is usual, and begin no stop of their own: a stop that
   was in force is in force still, because stops are folded from records.
 - After a stop the windows begin anew.
@@ -35,6 +37,8 @@ WATCHED: Final = (
 )
 UNUSABLE: Final = frozenset({"capture_invalid", "forecast_invalid", "engine_frame"})
 """Failures of what the model said, not of the machine that it runs on."""
+THREATS: Final = frozenset({"acceptance", "unusable"})
+"""Signals that may come of the drafts."""
 Press = Callable[[Stop, str], object]
 
 
@@ -53,6 +57,7 @@ class BreakerWatch:
         self._seq = -1
         self._since: int | None = None
         self._found: str | None = None
+        self._threat = False
 
     def look(self) -> None:
         """Read what is new, and open the breaker for the newest anomaly.
@@ -67,6 +72,7 @@ class BreakerWatch:
             found = self._take(record)
             if found is not None and record.seq >= self._since:
                 self._found = f"{found.signal}: {found.says} (record {record.seq})"
+                self._threat |= found.signal in THREATS
             self._seq = record.seq
         self._seq = max(self._seq, size - 1)
         if self._loaded and self._registered not in {"", self._loaded} and not self._said:
@@ -76,7 +82,10 @@ class BreakerWatch:
             self._said = True  # once a run: officers who end the stop have seen it
         if self._found is not None:
             self._press(Stop.BREAKER, self._found)
-            self._found = None
+            # a crash here leaves the breaker open, which leaves every new order to a person
+            if self._threat:
+                self._press(Stop.SECURE, self._found)
+            self._found, self._threat = None, False
 
     def _take(self, record: Record) -> OddSignal | None:
         """Return the anomaly that a record of what the model did completes."""

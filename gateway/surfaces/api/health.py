@@ -4,13 +4,23 @@ Both answer on the event loop from what is known already. They never wait for a 
 or a child, because they must report when one of those stands still.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from gateway.desk.desk import DeskParts
 from gateway.feeds.live.overview import faults, overview
+from gateway.walk.projections.stops import Level
 
 router = APIRouter(tags=["health"])
+
+
+def level_of(own: DeskParts, parts: Mapping[str, str]) -> Level:
+    """Return how much the gateway does by itself, of its parts as they are now."""
+    killed = parts.get("kill", "ready") != "ready"
+    sampling = parts.get("engine", "ready") == "ready"
+    return own.section.stops.level(halted=killed, sampling=sampling)
 
 
 @router.get("/healthz", summary="The process lives")
@@ -21,7 +31,10 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", summary="Every part is up")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Return mode, account and each part's state; 503 unless all are ready and no kill holds.
+    """Return mode, account, level, each part's state; 503 unless all are ready and no kill holds.
+
+    The level says how much the gateway does by itself: full, no-speculation, by-persons (the AI
+    circuit breaker), no-forecast, reduce-only, halt.
 
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
     numbers, what is missing and the age of its last messages; where feeds deliver the market, what
@@ -36,6 +49,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     feeds = overview(desk.market, desk.instruments)
     return (
         {"ready": ready, "mode": desk.tags.mode, "account": desk.tags.account, "parts": parts}
+        | {"level": level_of(desk, parts).value}
         | ({"session": session.summary()} if session else {})
         | ({"witnessed": witnessed} if witnessed else {})
         | ({} if feeds is None else {"feeds": faults(feeds) or "ready"})

@@ -31,6 +31,7 @@ class Controls(Protocol):
 HEADINGS: Final = {
     "pause": "Pause",
     "reduce-only": "Reduce-only",
+    "secure": "Secure reasoning",
     "cancel-all": "Cancel all",
     "flatten": "Flatten",
     "resume": "Resume",

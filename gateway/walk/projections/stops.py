@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from audit.records.kinds import Kind
@@ -28,6 +29,17 @@ from risk.state.state import Stop
 
 STOP_KINDS: Final = (Kind.STOP_BEGUN, Kind.STOP_ENDED)
 KILL_KINDS: Final = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
+
+
+class Level(StrEnum):
+    """How much the gateway does by itself, from everything to nothing."""
+
+    FULL = "full"
+    NO_SPECULATION = "no-speculation"
+    BY_PERSONS = "by-persons"
+    NO_FORECAST = "no-forecast"
+    REDUCE_ONLY = "reduce-only"
+    HALT = "halt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +167,27 @@ class Stops:
         """
         with self._lock:
             found = {one.stop for one in self._open.values()} | set(self._beginning)
-        return next((f"stop_{one}" for one in Stop if one in found - {*judged_under}), "")
+        passed = {*judged_under, Stop.SECURE}
+        return next((f"stop_{one}" for one in Stop if one in found - passed), "")
 
     @property
     def state(self) -> str:
         """`ready`, or the stops in force; without names, because callers without a key read it."""
-        found = ", ".join(self.in_force())
+        found = ", ".join(one for one in self.in_force() if one is not Stop.SECURE)
         return f"{found} in force; countersign resume ends it" if found else "ready"
+
+    def level(self, *, halted: bool, sampling: bool) -> Level:
+        """Return how much the gateway does by itself; `sampling` while the engine can be asked."""
+        found = self.in_force()
+        if halted or Stop.PAUSE in found:
+            return Level.HALT
+        if Stop.REDUCE_ONLY in found:
+            return Level.REDUCE_ONLY
+        if not sampling:
+            return Level.NO_FORECAST
+        if Stop.BREAKER in found:
+            return Level.BY_PERSONS
+        return Level.NO_SPECULATION if Stop.SECURE in found else Level.FULL
 
     def _take(self, record: Record) -> None:
         if record.kind is Kind.STOP_BEGUN:

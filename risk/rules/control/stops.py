@@ -11,6 +11,7 @@ Rules:
   orders of its side executed.
 - BREAKER (R29) holds every order that may increase a position, until a person approves it or two
   officers end the stop.
+- SECURE refuses nothing: it says how forecasts are sampled.
 - Anything but a tuple of stops refuses.
 """
 
@@ -84,5 +85,5 @@ def stop_results(case: RuleCase) -> tuple[RuleResult, ...]:
     stops = getattr(case.state, "stops", ())
     if type(stops) is not tuple or any(type(one) is not Stop for one in stops):
         return run(_UNREADABLE, case)
-    rules = (STOP_RULES[one] for one in Stop if one in stops)
+    rules = (STOP_RULES[one] for one in Stop if one in stops and one in STOP_RULES)
     return tuple(result for rule in rules for result in run(rule, case))

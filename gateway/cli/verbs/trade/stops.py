@@ -1,4 +1,4 @@
-"""pause, reduce-only, cancel-all, flatten, resume and stops."""
+"""pause, reduce-only, secure, cancel-all, flatten, resume and stops."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ ReasonOption = Annotated[str, typer.Option(help="why; recorded")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (pause, reduce_only, cancel_all, flatten, resume, stops):
+    for verb in (pause, reduce_only, secure, cancel_all, flatten, resume, stops):
         app.command()(verb)
 
 
@@ -37,6 +37,19 @@ def reduce_only(reason: ReasonOption, state: StateOption = None) -> None:
     from risk.state.state import Stop
 
     raise typer.Exit(begin(settings_of(state), Stop.REDUCE_ONLY, reason))
+
+
+def secure(reason: ReasonOption, state: StateOption = None) -> None:
+    """Sample every forecast from the target alone until both officers end it; orders go on.
+
+    Nothing is drafted: what the target says has the same law, and takes longer.
+
+    Example: countersign secure --reason "odd drafts since noon"
+    """
+    from gateway.launch.commands.stops import begin
+    from risk.state.state import Stop
+
+    raise typer.Exit(begin(settings_of(state), Stop.SECURE, reason))
 
 
 def cancel_all(reason: ReasonOption, state: StateOption = None) -> None:
@@ -78,13 +91,13 @@ def flatten(
 def resume(
     reason: ReasonOption,
     stop: Annotated[
-        str, typer.Option(help="pause, reduce-only or breaker (default: every stop)")
+        str, typer.Option(help="pause, reduce-only, breaker or secure (default: every stop)")
     ] = "",
     risk_key: RiskKeyOption = None,
     compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
 ) -> None:
-    """End the stops in force. Another person's needs one officer's key, the AI breaker both.
+    """End the stops in force. Another person's needs one officer's key, breaker and secure both.
 
     Example: countersign resume --reason "the decision is out"
     """

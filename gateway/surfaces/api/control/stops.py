@@ -42,6 +42,13 @@ def reduce_only(body: StopRequest, request: Request, caller: Stopping) -> dict[s
     return stopping.begin_stop(desk.own, caller.name, Stop.REDUCE_ONLY, body.reason)
 
 
+@router.post("/secure", summary="Secure reasoning: nothing is drafted")
+def secure(body: StopRequest, request: Request, caller: Stopping) -> dict[str, Any]:
+    """Sample every forecast from the target alone from now on, until both officers sign its end."""
+    desk: Desk = request.app.state.desk
+    return stopping.begin_stop(desk.own, caller.name, Stop.SECURE, body.reason)
+
+
 @router.post("/cancel-all", summary="Cancel every live order")
 def cancel_all(body: StopRequest, request: Request, caller: Stopping) -> dict[str, Any]:
     """Cancel every order that may work at the broker, paced; new orders may follow."""

@@ -75,7 +75,7 @@ def test_reduce_only_lets_an_order_out_of_a_position_pass(desk: MemoryDesk) -> N
         replay(cast("LedgerReader", desk.log), TABLE, one.decision_id)
 
 
-@pytest.mark.parametrize("which", list(Stop))
+@pytest.mark.parametrize("which", [one for one in Stop if one is not Stop.SECURE])
 def test_an_order_approved_before_a_stop_is_withdrawn(desk: MemoryDesk, which: Stop) -> None:
     standing = desk.approved()
     stop(desk, which)

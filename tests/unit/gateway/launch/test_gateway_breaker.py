@@ -77,13 +77,14 @@ def test_three_unusable_forecasts_open_it_with_their_figures(desk: MemoryDesk) -
     last = desk.log.size - 1
     looking.look()
     looking.look()
-    (begun,) = desk.log.of_kind(Kind.STOP_BEGUN)
-    assert begun.body["stop"] == "breaker"
-    assert begun.actor == GATEWAY
-    assert begun.body["reason"] == (
-        f"unusable: 3 of the last 3 forecasts did not follow from their record (record {last})"
-    )
-    assert in_force(desk) == (Stop.BREAKER,)
+    begun = desk.log.of_kind(Kind.STOP_BEGUN)
+    assert [one.body["stop"] for one in begun] == ["breaker", "secure"]
+    for one in begun:
+        assert one.actor == GATEWAY
+        assert one.body["reason"] == (
+            f"unusable: 3 of the last 3 forecasts did not follow from their record (record {last})"
+        )
+    assert in_force(desk) == (Stop.BREAKER, Stop.SECURE)
 
 
 def test_what_was_there_before_the_start_opens_nothing(desk: MemoryDesk) -> None:
@@ -94,7 +95,7 @@ def test_what_was_there_before_the_start_opens_nothing(desk: MemoryDesk) -> None
     assert in_force(desk) == ()
     failed(desk, 5, "forecast_invalid")
     looking.look()
-    assert in_force(desk) == (Stop.BREAKER,), "the next one completes the pattern"
+    assert in_force(desk) == (Stop.BREAKER, Stop.SECURE), "the next one completes the pattern"
 
 
 def test_a_stop_that_the_ledger_refuses_is_tried_again(desk: MemoryDesk) -> None:
@@ -107,7 +108,7 @@ def test_a_stop_that_the_ledger_refuses_is_tried_again(desk: MemoryDesk) -> None
         looking.look()
     desk.log.refuses = None
     looking.look()
-    assert in_force(desk) == (Stop.BREAKER,)
+    assert in_force(desk) == (Stop.BREAKER, Stop.SECURE)
 
 
 def test_another_model_than_the_registered_one_opens_it_once(desk: MemoryDesk) -> None:
