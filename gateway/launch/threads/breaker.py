@@ -57,7 +57,7 @@ class BreakerWatch:
         self._seq = -1
         self._since: int | None = None
         self._found: str | None = None
-        self._threat = False
+        self._threat: str | None = None
 
     def look(self) -> None:
         """Read what is new, and open the breaker for the newest anomaly.
@@ -72,7 +72,8 @@ class BreakerWatch:
             found = self._take(record)
             if found is not None and record.seq >= self._since:
                 self._found = f"{found.signal}: {found.says} (record {record.seq})"
-                self._threat |= found.signal in THREATS
+                if found.signal in THREATS:
+                    self._threat = self._found
             self._seq = record.seq
         self._seq = max(self._seq, size - 1)
         if self._loaded and self._registered not in {"", self._loaded} and not self._said:
@@ -83,9 +84,9 @@ class BreakerWatch:
         if self._found is not None:
             self._press(Stop.BREAKER, self._found)
             # a crash here leaves the breaker open, which leaves every new order to a person
-            if self._threat:
-                self._press(Stop.SECURE, self._found)
-            self._found, self._threat = None, False
+            if self._threat is not None:
+                self._press(Stop.SECURE, self._threat)
+            self._found = self._threat = None
 
     def _take(self, record: Record) -> OddSignal | None:
         """Return the anomaly that a record of what the model did completes."""
