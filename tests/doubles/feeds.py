@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from typing_extensions import override
+
 from gateway.desk.feeding import Feeding
 from gateway.errors import NotReadyError
 from gateway.feeds.live.board import FedMarket
@@ -13,7 +15,8 @@ from gateway.feeds.live.conditions import FeedLimits
 from gateway.feeds.live.items import BarItem
 from gateway.feeds.news.posted import EventItem
 from gateway.feeds.sessions import PlaybackSession, load_playback, price_text
-from tests.doubles.memory_desk import MemoryDesk
+from gateway.walk.ports import Tick
+from tests.doubles.memory_desk import MemoryDesk, Still
 from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import INSTRUMENTS
 
@@ -59,6 +62,17 @@ def bars(count: int, now_us: int) -> list[dict[str, Any]]:
     ]
 
 
+class SetMarket(FedMarket):
+    """A fed market whose quotes grow old by its own clocks alone."""
+
+    @override
+    def tick(self, instrument: str) -> Tick:
+        """Return the last sound quote, at this market's time."""
+        tick = super().tick(instrument)
+        passed_us = self.since_us(tick.instant.seen_us)
+        return replace(tick, instant=Still(tick_us=tick.instant.tick_us + passed_us, seen_us=0))
+
+
 @dataclass(frozen=True, slots=True)
 class FedDesk:
     """A desk in memory that feeds deliver to, and its clock."""
@@ -69,13 +83,17 @@ class FedDesk:
     feeding: Feeding
 
 
-def fed_desk(desk: MemoryDesk, calendars: Calendars | None = None) -> FedDesk:
-    """Turn a desk's market into one that feeds deliver."""
-    clock = SetClock()
+def fed_desk(
+    desk: MemoryDesk, calendars: Calendars | None = None, clock: SetClock | None = None
+) -> FedDesk:
+    """Turn a desk's market into one that feeds deliver, by a clock that only the test moves.
+
+    A busy machine may stand still for seconds between a quote's posting and its decision.
+    """
+    clock = clock or SetClock.still()
     own = desk.small.desk.own
-    # A busy machine may stand still between a quote's making and its posting.
     limits = FeedLimits(late_us=60_000_000)
-    market = FedMarket(INSTRUMENTS, limits, clock.wall_us, clock.monotonic_us, calendars)
+    market = SetMarket(INSTRUMENTS, limits, clock.wall_us, clock.monotonic_us, calendars)
     feeding = Feeding(
         market=market,
         ledger=own.tools.ledger,

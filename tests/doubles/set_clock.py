@@ -22,14 +22,25 @@ class SetClock:
 
     leapt_us: int = 0
     passed_us: int = 0
+    began: tuple[int, int] | None = None
+
+    @classmethod
+    def still(cls) -> "SetClock":
+        """Return clocks on which no time passes by itself, however slow the machine is."""
+        return cls(began=(clock.wall_us(), clock.monotonic_us()))
 
     def wall_us(self) -> int:
         """Return the wall clock as somebody has set it."""
-        return clock.wall_us() + self.leapt_us + self.passed_us
+        wall_us, _ = self._read()
+        return wall_us + self.leapt_us + self.passed_us
 
     def monotonic_us(self) -> int:
         """Return the clock that nobody can set."""
-        return clock.monotonic_us() + self.passed_us
+        _, monotonic_us = self._read()
+        return monotonic_us + self.passed_us
+
+    def _read(self) -> tuple[int, int]:
+        return self.began or (clock.wall_us(), clock.monotonic_us())
 
     def leap(self, by_us: int) -> None:
         """Set the wall clock, ahead or back."""

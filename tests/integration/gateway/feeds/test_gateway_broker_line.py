@@ -16,6 +16,7 @@ from gateway.feeds.live.items import QUOTES
 from tests.doubles.feeds import FedDesk, fed_desk
 from tests.doubles.fix_world import Broker, broker_at, until
 from tests.doubles.memory_desk import memory_desk
+from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import INSTRUMENTS
 
 US = "COUNTERSIGN-MD"
@@ -59,7 +60,7 @@ def market_at(folder: Path, prices: list[tuple[str, str]]) -> Iterator[Market]:
     rows = [{"instrument": SYMBOL, "bid": bid, "ask": ask} for bid, ask in prices]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with broker_at(folder, market_target=US, prices=path, tick_ms=50) as broker:
-        fed = fed_desk(memory_desk(folder, live=False))
+        fed = fed_desk(memory_desk(folder, live=False), clock=SetClock())
         data = MarketData(sender_comp_id=US, target_comp_id="EMSSIM", port=broker.config.port)
         profile = broker.profile.model_copy(update={"market_data": data})
         config = LineConfig(
