@@ -44,10 +44,12 @@ check: setup ## format, lint, types, import contracts
 	@$(BIN)/lint-imports --no-logo
 
 test: check ## check, then every test, WORKERS=4 at once: most of them wait for children
-	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --max-worker-restart=0 \
+		--dist=loadfile --no-loadscope-reorder
 
 quick: check ## check, then the tests of what is pure: under a minute
-	@$(BIN)/pytest --quiet --numprocesses=$(WORKERS) --dist=loadfile $(PURE)
+	@$(BIN)/pytest --quiet --numprocesses=$(WORKERS) --max-worker-restart=0 \
+		--dist=loadfile $(PURE)
 
 unit: setup ## only the tests that need no server and no engine
 	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py
