@@ -16,6 +16,7 @@ class Kind(StrEnum):
     AGENT_SCOPED = "agent_scoped"
     INTENT_RECEIVED = "intent_received"
     SNAPSHOT_TAKEN = "snapshot_taken"
+    MODE_CHOSEN = "mode_chosen"
     FORECAST_REQUESTED = "forecast_requested"
     ROUNDS_CAPTURED = "rounds_captured"
     FORECAST_MADE = "forecast_made"

@@ -83,6 +83,13 @@ _TABLE: tuple[KindSpec, ...] = (
         "snapshot",
     ),
     _spec(
+        Kind.MODE_CHOSEN,
+        _D,
+        "attempt instrument chosen cause paths look_ahead look_ahead_cause most usual_paths tokens "
+        "accepted_pm regime divergence events",
+        "mode:<attempt>",
+    ),
+    _spec(
         Kind.FORECAST_REQUESTED,
         _D,
         "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "

@@ -13,24 +13,27 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import forecast as journal_forecasts
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.ports import Case, Judged, Tick, Tools
+from gateway.walk.ports import Case, Judged, SamplingPlan, Tick, Tools
 from gateway.walk.sampled.joining import Joining, OwnPaths
 from gateway.walk.sampled.news import (
     NewsTwin,
     made_twin,
+    missing_twin,
     paths_of_twin,
     sampled_beside,
     what_words_did,
 )
 from gateway.walk.sampled.placebo import judge_twin
+from gateway.walk.sampled.planning import planned, template_permitted
 from gateway.walk.section import Section
 from inference.codec.prompt import Prompt
-from inference.engine.port import SampleRequest
+from inference.engine.port import EngineDescription, SampleRequest
 from inference.errors import CaptureError, CodecError, EngineError, ForecastError
 from inference.forecast.forecast import Forecast, Sampled
 from inference.forecast.target import sample_target
 from inference.speculation.condense import condense
 from inference.speculation.evidence_bytes import encode_evidence
+from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from risk.approved import Approval
 from risk.intent import Intent
@@ -69,6 +72,19 @@ class _Forecasts:
     join: Joining
     join_placebo: Joining
     join_news: Joining
+
+
+@dataclass(slots=True, kw_only=True)
+class _Asking:
+    """What a forecast is asked from; `plan` once its request is on record."""
+
+    case: Case
+    prompt: Prompt
+    blank: Prompt | None
+    root: bytes
+    size: int
+    seed: bytes
+    plan: SamplingPlan | None = None
 
 
 def decide(case: Case, tools: Tools, section: Section) -> Decision:
@@ -130,41 +146,28 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
 
 
 def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Forecasts | Decision:
-    """Sample, capture and summarise; a failure is recorded and ends the decision."""
+    """Sample, capture and summarise; a failure is recorded.
+
+    It ends the decision, unless the policy lets the table answer alone.
+    """
     if case.opened_seq is None:
         raise AssertionError("a seed is asked for after the decision was opened")
-    blank = tools.codec.encode_without_news(case.snapshot)
     root, size = tools.seed_root(case.opened_seq)
-    seed = decision_seed(root, case.decision_id, case.attempt)
-    look_ahead = 0 if Stop.SECURE in section.stops_now() else tools.plan.spec_k
-    request = SampleRequest(
-        request_id=f"{case.decision_id}.{case.attempt}",
-        prompt_ids=prompt.token_ids,
-        n_tokens=tools.plan.horizon,
-        seeds=trajectory_seeds(seed, tools.plan.paths),
-        spec_k=look_ahead,
-        allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
-        deadline_s=tools.plan.deadline_s,
-        draft_first=look_ahead > 0,
+    asking = _Asking(
+        case=case,
+        prompt=prompt,
+        blank=tools.codec.encode_without_news(case.snapshot),
+        root=root,
+        size=size,
+        seed=decision_seed(root, case.decision_id, case.attempt),
     )
     try:
         described = tools.engine.describe()
-        tools.ledger.append(
-            journal_forecasts.forecast_requested(
-                case,
-                prompt,
-                request,
-                root=root,
-                size=size,
-                drafter=described.drafter.value,
-                news_twin=journal_forecasts.news_twin_named(blank),
-            )
-        )
-        reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
-        samples, beside = sampled_beside(tools.engine, request, blank)
+        request = _requested(asking, tools, section, described)
+        samples, beside = sampled_beside(tools.engine, request, asking.blank)
         evidence = condense(samples.capture, tools.table)
     except (EngineError, CaptureError) as error:
-        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
+        return _engine_away(asking, tools, section, error)
     kept = encode_evidence(evidence)
     blob = tools.ledger.put_blob(kept)
     tools.ledger.append(
@@ -179,18 +182,80 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
             codec=tools.codec,
             prompt=prompt,
             snapshot=case.snapshot,
-            seed=seed,
+            seed=asking.seed,
             table=tools.table,
             model_digest=described.model_digest,
             capture_digest=blob,
         )
-        placebo = tools.placebo.sample(
-            snapshot=case.snapshot, prompt=prompt, seed=seed, plan=tools.plan
-        )
+        placebo = _table_alone(asking, tools)
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
-    news = made_twin(case, tools, blank, beside, own=target, seed=seed)
+    news = made_twin(case, tools, asking.blank, beside, own=target, seed=asking.seed)
     return _forecasts_made(case, tools, section, (target, placebo), news, samples.elapsed_us)
+
+
+def _requested(
+    asking: _Asking, tools: Tools, section: Section, described: EngineDescription | None
+) -> SampleRequest:
+    """Record what the engine will be asked, and return it; without an engine nobody is asked."""
+    case = asking.case
+    secure = Stop.SECURE in section.stops_now()
+    how = planned(case, section.policy, tools.plan, described, section.looked, secure=secure)
+    request = SampleRequest(
+        request_id=f"{case.decision_id}.{case.attempt}",
+        prompt_ids=asking.prompt.token_ids,
+        n_tokens=how.plan.horizon,
+        seeds=trajectory_seeds(asking.seed, how.plan.paths),
+        spec_k=how.plan.spec_k,
+        allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
+        deadline_s=how.plan.deadline_s,
+        draft_first=how.plan.spec_k > 0,
+    )
+    tools.ledger.append(
+        *how.records,
+        journal_forecasts.forecast_requested(
+            case,
+            asking.prompt,
+            request,
+            root=asking.root,
+            size=asking.size,
+            drafter=(DrafterKind.NONE if described is None else described.drafter).value,
+            news_twin=journal_forecasts.news_twin_named(asking.blank),
+        ),
+    )
+    asking.plan = how.plan
+    reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
+    return request
+
+
+def _table_alone(asking: _Asking, tools: Tools) -> Sampled:
+    """Return the table's forecast of the same seeds."""
+    if asking.plan is None:
+        raise AssertionError("the table is asked after the request was recorded")
+    return tools.placebo.sample(
+        snapshot=asking.case.snapshot, prompt=asking.prompt, seed=asking.seed, plan=asking.plan
+    )
+
+
+def _engine_away(
+    asking: _Asking, tools: Tools, section: Section, error: EngineError | CaptureError
+) -> _Forecasts | Decision:
+    """Record the engine's failure; let the table answer alone if the policy permits it."""
+    case = asking.case
+    if not template_permitted(section.policy):
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
+    if asking.plan is None:
+        _requested(asking, tools, section, None)
+    try:
+        table = _table_alone(asking, tools)
+    except ForecastError:
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
+    tools.ledger.append(
+        journal_forecasts.forecast_failed(case, reason=error.code, detail=str(error))
+    )
+    return _forecasts_made(
+        case, tools, section, (table, table), missing_twin(case, asking.blank, error), 0
+    )
 
 
 def _forecasts_made(

@@ -1,8 +1,8 @@
 """The section in which verdicts are given: fold to a basis, evaluate, append by compare-and-swap.
 
-Playback, agents and renewals pass here, one intent at a time. Verdict and reservation are one
-record. The ledger refuses it if a record that verdicts rest on was committed after the basis; the
-section then folds on and judges again. Nothing goes around the lock.
+Playback, agents and renewals pass here one by one; nothing goes around the lock. The ledger refuses
+a verdict, which is its reservation too, if a record that it rests on was committed after the basis;
+the section then folds on and judges again.
 """
 
 import threading
@@ -34,6 +34,7 @@ from gateway.walk.projections.gathering import (
 )
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.joining import PathsOnRecord
+from gateway.walk.sampled.planning import LookedInto
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, KeptOrders, Terms
 from risk.evaluate import evaluate
@@ -71,8 +72,7 @@ class Section:
         self._ledger = ledger
         self._reader = reader
         self._checked = check_signatures(bundle, policy_keys)
-        self._kill = kill
-        self._wall_us = wall_us
+        self._kill, self._wall_us = kill, wall_us
         self._send_within_us = send_within_us
         self._gathering = gathering
         self._lock = threading.RLock()
@@ -83,7 +83,7 @@ class Section:
         self._kill_epoch = LedgerKillEpoch(reader)
         self.differences = Differences(reader)
         self.stops = Stops(reader)
-        self.paths = PathsOnRecord(reader)
+        self.paths, self.looked = PathsOnRecord(reader), LookedInto(reader)
         self.foresee: Callable[[ApprovedOrder], None] = lambda _: None
 
     @property

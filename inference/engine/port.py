@@ -13,7 +13,7 @@ from typing import Protocol
 from inference.errors import EngineError, EngineRefusedError
 from inference.speculation.rounds import Capture, DrafterKind
 
-MAX_TRAJECTORIES = 1024
+MAX_TRAJECTORIES = 2048
 MAX_TOKENS = 256
 MAX_SPEC_K = 16
 MAX_ID_LENGTH = 128

@@ -292,8 +292,19 @@ def _bounded(policy: Policy) -> None:
         raise ValueError("message_rate and steps_per_year must be positive")
     if policy.families is not None and policy.families.horizon.joint_paths_min.value < 2 * _TAIL:
         raise ValueError("joint_paths_min below 80 leaves fewer than two paths in the 2.5 % tail")
+    _modes_bounded(policy)
     if policy.account.message_burst.value > 60 * policy.account.message_rate.value:
         raise ValueError("message_burst exceeds what is remembered: one minute at message_rate")
+
+
+def _modes_bounded(policy: Policy) -> None:
+    modes = None if policy.families is None else policy.families.modes
+    if modes is None:
+        return
+    if min(modes.fast_divisor.value, modes.deep_factor.value, modes.turbulence.value) < 1:
+        raise ValueError("fast_divisor, deep_factor and turbulence must be positive")
+    if modes.template_when_away.value > 1:
+        raise ValueError("template_when_away is 0 or 1")
 
 
 def parse_policy(data: bytes) -> Policy:

@@ -54,7 +54,7 @@ class RowEngine:
                 p_value=1.0,
                 row_error=0.0,
                 weights_gap=0.0,
-                mean_accepted=0.0,
+                mean_accepted=3.6,
                 elapsed_ms=0,
             ),
         )

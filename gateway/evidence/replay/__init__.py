@@ -6,7 +6,7 @@ Not here: a live part, a clock.
     pairs     the pair behind a decision's forecasts, by the digests on record
     whole     every decision of a ledger, one after the other
     past      one decision's records, and every comparison
-    seeds     the checkpoint that a seed must come from
+    planning  what a forecast asks: the checkpoint of its seeds, its mode, its paths
     forecast  request, snapshot, seeds, rounds, forecast, placebo
     weights   the rows behind a forecast, from the weights
     engine    the sampling again, bit for bit

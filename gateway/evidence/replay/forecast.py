@@ -18,18 +18,19 @@ from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import HEARS_WORDS, Attempt, Past, matches, same
-from gateway.evidence.replay.seeds import seed_root
+from gateway.evidence.replay.planning import plan_of, seed_root
 from gateway.walk.journal import decision as journal_decisions
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.persons import RECORDED, with_fields
 from gateway.walk.journal.run import MarkTaken, ModelLoaded
-from gateway.walk.ports import Case, SamplingPlan, Tick
+from gateway.walk.ports import Case, Tick
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import NewsTwin, twin_of
+from gateway.walk.sampled.planning import template_permitted
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import codec_of
 from inference.engine.port import SampleRequest
-from inference.forecast.forecast import Sampled
+from inference.forecast.forecast import ForecastSource, Sampled
 from inference.forecast.placebo import TableModel
 from inference.forecast.target import sample_target
 from inference.snapshot import snapshot_from_document
@@ -153,7 +154,8 @@ def forecast_requested(past: Past, record: Record) -> str:
         ),
     )
     blank = None if news_twin is None else blank
-    past.attempts.append(Attempt(requested=record, seed=seed, blank=blank))
+    plan = plan_of(past, record)
+    past.attempts.append(Attempt(requested=record, seed=seed, plan=plan, blank=blank))
     seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
     if asked.seed_rule is None:
         return f"{seeds}, as the earlier rule allows"
@@ -215,19 +217,10 @@ def forecast_made(past: Past, record: Record) -> str:
     case, prompt = past.opened(record)
     made = journal.ForecastMade.of(record)
     attempt = past.attempt(record, made.attempt)
-    if attempt.capture is None:
-        raise ReplayDiffersError(step="forecast_made", detail="no rounds_captured before it")
-    _check_model(past, made.model_digest)
-    sampled = sample_target(
-        attempt.capture,
-        codec=past.codec,
-        prompt=prompt,
-        snapshot=case.snapshot,
-        seed=attempt.seed,
-        table=past.table,
-        model_digest=made.model_digest,
-        capture_digest=attempt.blob,
-    )
+    if made.source == ForecastSource.TABLE:
+        sampled = _template(past, record, case, prompt, attempt)
+    else:
+        sampled = _of_target(past, case, prompt, attempt, made.model_digest)
     attempt.target, attempt.sampled = sampled.forecast, sampled
     attempt.own, named = _own_paths(past, record, sampled, record.seq)
     matches(record, journal.forecast_made(case, attempt.target, named))
@@ -241,20 +234,46 @@ def forecast_made(past: Past, record: Record) -> str:
     return f"{attempt.target.n_paths} paths of {attempt.target.horizon} steps"
 
 
+def _of_target(
+    past: Past, case: Case, prompt: Prompt, attempt: Attempt, model_digest: str
+) -> Sampled:
+    """Summarise the capture of an attempt."""
+    if attempt.capture is None:
+        raise ReplayDiffersError(step="forecast_made", detail="no rounds_captured before it")
+    _check_model(past, model_digest)
+    return sample_target(
+        attempt.capture,
+        codec=past.codec,
+        prompt=prompt,
+        snapshot=case.snapshot,
+        seed=attempt.seed,
+        table=past.table,
+        model_digest=model_digest,
+        capture_digest=attempt.blob,
+    )
+
+
+def _template(past: Past, record: Record, case: Case, prompt: Prompt, attempt: Attempt) -> Sampled:
+    """Let the table answer again, which the policy permits after the engine's failure only."""
+    failed = [one for one in past.records if one.kind is Kind.FORECAST_FAILED]
+    before = [journal.ForecastAttempt.of(one).attempt for one in failed if one.seq < record.seq]
+    if not template_permitted(past.policy) or case.attempt not in before:
+        detail = "the table answers where the policy permits it and the engine has failed"
+        raise ReplayDiffersError(step="forecast_made", detail=detail)
+    return _table_alone(past, case, prompt, attempt)
+
+
+def _table_alone(past: Past, case: Case, prompt: Prompt, attempt: Attempt) -> Sampled:
+    return TableModel(past.table, past.codec).sample(
+        snapshot=case.snapshot, prompt=prompt, seed=attempt.seed, plan=attempt.plan
+    )
+
+
 def placebo_made(past: Past, record: Record) -> str:
     """Sample the table model again: it is pure."""
     case, prompt = past.opened(record)
     attempt = past.attempt(record, journal.ForecastAttempt.of(record).attempt)
-    asked = journal.ForecastRequested.of(attempt.requested)
-    plan = SamplingPlan(
-        paths=len(asked.seeds),
-        horizon=asked.n_tokens,
-        spec_k=asked.spec_k,
-        deadline_s=1.0,
-    )
-    sampled = TableModel(past.table, past.codec).sample(
-        snapshot=case.snapshot, prompt=prompt, seed=attempt.seed, plan=plan
-    )
+    sampled = _table_alone(past, case, prompt, attempt)
     attempt.twin = sampled.forecast
     made = -1 if attempt.own is None else attempt.own.seq
     attempt.twin_own, named = _own_paths(past, record, sampled, made)

@@ -24,13 +24,15 @@ from gateway.walk.journal.decision import (
     book_digest,
     policy_named,
 )
+from gateway.walk.journal.forecast import ModeChosen
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
-from gateway.walk.ports import Case, Tags
+from gateway.walk.ports import Case, SamplingPlan, Tags
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.standing import Standing
 from gateway.walk.sampled.joining import OwnPaths, PathsOnRecord
 from gateway.walk.sampled.news import NewsTwin
+from gateway.walk.sampled.planning import LookedInto
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.forecast.forecast import Forecast, Sampled
@@ -62,6 +64,7 @@ class Attempt:
 
     requested: Record
     seed: bytes
+    plan: SamplingPlan
     capture: Evidence | None = None
     blob: str = ""
     target: Forecast | None = None
@@ -94,6 +97,7 @@ class Past:
     case: Case | None = None
     prompt: Prompt | None = None
     attempts: list[Attempt] = field(default_factory=list)
+    chosen: ModeChosen | None = None
     run_ids: set[str] = field(default_factory=set)
 
     @classmethod
@@ -135,6 +139,11 @@ class Past:
     def paths(self) -> PathsOnRecord:
         """The sampled paths on record."""
         return PathsOnRecord(self.reader)
+
+    @cached_property
+    def looked(self) -> LookedInto:
+        """The events that forecasts on record have looked into."""
+        return LookedInto(self.reader)
 
     @property
     def received(self) -> Record | None:

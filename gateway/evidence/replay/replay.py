@@ -25,6 +25,7 @@ from gateway.evidence.replay import cancel as replay_cancels
 from gateway.evidence.replay import forecast as replay_forecast
 from gateway.evidence.replay import intent as replay_intent
 from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay import planning as replay_plan
 from gateway.evidence.replay import replace as replay_replaces
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
@@ -41,6 +42,7 @@ Step = Callable[[Past, Record], str]
 STEPS: Final[Mapping[Kind, Step]] = {
     Kind.INTENT_RECEIVED: replay_forecast.intent_received,
     Kind.SNAPSHOT_TAKEN: replay_forecast.snapshot_taken,
+    Kind.MODE_CHOSEN: replay_plan.mode_chosen,
     Kind.FORECAST_REQUESTED: replay_forecast.forecast_requested,
     Kind.ROUNDS_CAPTURED: replay_forecast.rounds_captured,
     Kind.FORECAST_MADE: replay_forecast.forecast_made,

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.desk.desk import DeskParts
 from gateway.feeds.live.overview import faults, overview
 from gateway.walk.projections.stops import Level
+from gateway.walk.sampled.planning import template_permitted
 
 router = APIRouter(tags=["health"])
 
@@ -20,7 +21,8 @@ def level_of(own: DeskParts, parts: Mapping[str, str]) -> Level:
     """Return how much the gateway does by itself, of its parts as they are now."""
     killed = parts.get("kill", "ready") != "ready"
     sampling = parts.get("engine", "ready") == "ready"
-    return own.section.stops.level(halted=killed, sampling=sampling)
+    template = template_permitted(own.section.policy)
+    return own.section.stops.level(halted=killed, sampling=sampling, template=template)
 
 
 @router.get("/healthz", summary="The process lives")
@@ -34,7 +36,8 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Return mode, account, level, each part's state; 503 unless all are ready and no kill holds.
 
     The level says how much the gateway does by itself: full, no-speculation, by-persons (the AI
-    circuit breaker), no-forecast, reduce-only, halt.
+    circuit breaker), template (the table alone while the engine is away), no-forecast,
+    reduce-only, halt.
 
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
     numbers, what is missing and the age of its last messages; where feeds deliver the market, what

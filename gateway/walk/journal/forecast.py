@@ -15,6 +15,7 @@ from gateway.walk.ports import Case, NarrativeReach
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
+from inference.forecast.modes import ChosenMode, Usual
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals
@@ -131,6 +132,50 @@ def forecast_requested(  # noqa: PLR0913 - the parts of one record
             **({"drafts_first": True} if request.draft_first else {}),
         },
     )
+
+
+def mode_chosen(case: Case, chosen: ChosenMode, usual: Usual) -> Draft:
+    """The mode of a forecast with its cause, and what it was chosen from."""
+    return draft(
+        case,
+        Kind.MODE_CHOSEN,
+        f"mode:{case.attempt}",
+        {
+            "attempt": case.attempt,
+            "instrument": case.instrument.symbol,
+            "chosen": chosen.mode.value,
+            "cause": chosen.cause.value,
+            "paths": chosen.paths,
+            "look_ahead": chosen.look_ahead.drafts,
+            "look_ahead_cause": chosen.look_ahead.cause.value,
+            "most": usual.spec_k,
+            "usual_paths": usual.paths,
+            "tokens": usual.horizon,
+            "accepted_pm": usual.accepted_pm,
+            "regime": chosen.regime.document(),
+            "divergence": {
+                "numbers_bp": chosen.divergence.numbers_bp,
+                "words_bp": chosen.divergence.words_bp,
+                "conflict_bp": chosen.divergence.conflict_bp,
+            },
+            "events": list(chosen.divergence.events),
+        },
+    )
+
+
+class ModeChosen(Contents, frozen=True, kw_only=True):
+    """The contents of `mode_chosen`; `chosen` is the mode."""
+
+    attempt: int
+    instrument: str
+    chosen: str
+    paths: int
+    look_ahead: int
+    most: int
+    usual_paths: int
+    tokens: int
+    accepted_pm: int
+    events: tuple[str, ...]
 
 
 class ForecastRequested(Contents, frozen=True, kw_only=True):
@@ -304,6 +349,11 @@ class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
     def instrument(self) -> str:
         """The symbol that it is about."""
         return str(self.forecast["instrument"])
+
+    @property
+    def source(self) -> str:
+        """The model behind it: `target`, or `table` for a template."""
+        return str(self.forecast["source"])
 
     @property
     def model_digest(self) -> str:

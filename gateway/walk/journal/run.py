@@ -368,6 +368,8 @@ class ModelLoaded(Contents, frozen=True, kw_only=True):
 
     manifest: str
     run_id: str | None = None
+    engine: dict[str, Any] | None = None
+    self_test: dict[str, Any] | None = None
 
 
 class MarkTaken(Contents, frozen=True, kw_only=True):

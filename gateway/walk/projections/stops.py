@@ -37,6 +37,7 @@ class Level(StrEnum):
     FULL = "full"
     NO_SPECULATION = "no-speculation"
     BY_PERSONS = "by-persons"
+    TEMPLATE = "template"
     NO_FORECAST = "no-forecast"
     REDUCE_ONLY = "reduce-only"
     HALT = "halt"
@@ -176,17 +177,23 @@ class Stops:
         found = ", ".join(one for one in self.in_force() if one is not Stop.SECURE)
         return f"{found} in force; countersign resume ends it" if found else "ready"
 
-    def level(self, *, halted: bool, sampling: bool) -> Level:
-        """Return how much the gateway does by itself; `sampling` while the engine can be asked."""
+    def level(self, *, halted: bool, sampling: bool, template: bool = False) -> Level:
+        """Return how much the gateway does by itself.
+
+        `sampling` while the engine can be asked; `template` where the policy lets the table answer
+        alone while it cannot.
+        """
         found = self.in_force()
         if halted or Stop.PAUSE in found:
             return Level.HALT
         if Stop.REDUCE_ONLY in found:
             return Level.REDUCE_ONLY
-        if not sampling:
+        if not sampling and not template:
             return Level.NO_FORECAST
         if Stop.BREAKER in found:
             return Level.BY_PERSONS
+        if not sampling:
+            return Level.TEMPLATE
         return Level.NO_SPECULATION if Stop.SECURE in found else Level.FULL
 
     def _take(self, record: Record) -> None:

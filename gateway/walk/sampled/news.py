@@ -124,6 +124,16 @@ def made_twin(
         return NewsTwin(record=record, missing=error.code)
 
 
+def missing_twin(
+    case: Case, blank: Prompt | None, error: EngineError | CaptureError
+) -> NewsTwin | None:
+    """Return that there is no twin because the engine failed; None where none was asked for."""
+    if blank is None:
+        return None
+    record = journal.news_twin_missing(case, blank, reason=error.code, detail=str(error))
+    return NewsTwin(record=record, missing=error.code)
+
+
 def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
     case: Case,
     blank: Prompt,

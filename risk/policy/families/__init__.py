@@ -10,6 +10,7 @@ Not here: what a number does (`risk/rules/`).
     control    whether books, machine and forecasts are in order
     authority  strategies that may trade, and duties to quote
     horizon    what the sampled paths of the book may lose
+    modes      how much is spent on a forecast
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them
 """

@@ -1,7 +1,8 @@
 """The families of numbers that a policy of format 2 has.
 
 Rules:
-- A policy of format 2 has every family, one of format 1 none.
+- A policy of format 2 has every family, one of format 1 none. Only `modes` may be left out: then
+  every forecast is a standard one.
 - A number of a family applies to every account and class; a class disarms a rule with a reason.
 - Every number says in its annotation which direction permits more.
 """
@@ -16,6 +17,7 @@ from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
 from risk.policy.families.messages import MessageLimits
+from risk.policy.families.modes import ModeLimits
 from risk.policy.families.restricted import RestrictedNames
 from risk.policy.stated import PolicyModel
 
@@ -31,11 +33,13 @@ class Families(PolicyModel):
     restricted: RestrictedNames
     control: ControlLimits
     horizon: HorizonLimits
+    modes: ModeLimits | None = None
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
-        """Yield each family with its name, in order."""
+        """Yield each family that is there with its name, in order."""
         for name in type(self).model_fields:
-            yield name, getattr(self, name)
+            if (part := getattr(self, name)) is not None:
+                yield name, part
 
 
 def loosening(direction: Looser) -> frozenset[str]:
@@ -43,7 +47,7 @@ def loosening(direction: Looser) -> frozenset[str]:
     families = (field.annotation for field in Families.model_fields.values())
     return frozenset(
         name
-        for family in families
+        for family in (*families, ModeLimits)
         if isinstance(family, type) and issubclass(family, PolicyModel)
         for name, number in family.model_fields.items()
         if direction in number.metadata

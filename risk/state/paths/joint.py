@@ -6,10 +6,12 @@ Rules:
 - Each instrument keeps exactly the paths that were sampled for it. The first one keeps their order,
   so one instrument alone is unchanged.
 - The match follows from the marginals alone; nothing is drawn.
+- Of a marginal with a multiple of another's paths the first ones count: each is a draw by itself.
+  Other numbers do not fit together, so a path that was dropped joins nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from risk.canonical import digest
 from risk.documents import document_of
@@ -60,8 +62,10 @@ def join_paths(own: Marginal, others: Sequence[Marginal]) -> BookPaths:
     names = [one.instrument for one in every]
     if len(set(names)) != len(names):
         raise PathsError("an instrument is there twice")
-    if len({(len(one.moves_1e8), one.steps, one.bar_us) for one in every}) > 1:
-        raise PathsError(f"{', '.join(names)}: paths differ in number, length or bar")
+    if len({(one.steps, one.bar_us) for one in every}) > 1:
+        raise PathsError(f"{', '.join(names)}: paths differ in length or bar")
+    every = _as_many(every)
+    own = every[0]
     places: tuple[tuple[int, ...], ...] = (tuple(range(len(own.moves_1e8))),)
     named = ""
     if others:
@@ -84,6 +88,21 @@ def join_paths(own: Marginal, others: Sequence[Marginal]) -> BookPaths:
 def paths_digest(paths: BookPaths) -> str:
     """Return the digest that names joint paths on record (hex SHA-256)."""
     return digest("countersign.paths/1", document_of(paths))
+
+
+def _as_many(every: tuple[Marginal, ...]) -> tuple[Marginal, ...]:
+    """Return all marginals with as many paths as the one that has fewest.
+
+    Raises:
+        PathsError: another's number is not a multiple of it.
+    """
+    fewest = min(len(one.moves_1e8) for one in every)
+    if fewest == 0 or any(len(one.moves_1e8) % fewest for one in every):
+        raise PathsError(f"{', '.join(one.instrument for one in every)}: paths differ in number")
+    return tuple(
+        one if len(one.moves_1e8) == fewest else replace(one, moves_1e8=one.moves_1e8[:fewest])
+        for one in every
+    )
 
 
 def _ranked(one: Marginal) -> tuple[int, ...]:

@@ -85,6 +85,7 @@ class DecisionView:
     snapshot: Snapshot | None
     history: Markup | None
     prompt: Body
+    mode: Body
     parts: tuple[PromptPart, ...]
     rounds: Body
     tokens: TokensView | None
@@ -169,6 +170,7 @@ def decision_view(
         snapshot=snapshot,
         history=_history(snapshot, currency, tick) if snapshot else None,
         prompt=last(Kind.FORECAST_REQUESTED),
+        mode=last(Kind.MODE_CHOSEN),
         parts=prompt_parts(last(Kind.FORECAST_REQUESTED).wholes("prompt_ids")),
         rounds=last(Kind.ROUNDS_CAPTURED),
         tokens=_tokens(reader, last(Kind.ROUNDS_CAPTURED).text("capture_blob"), table, path_page),

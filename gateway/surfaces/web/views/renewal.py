@@ -11,6 +11,7 @@ from gateway.surfaces.web.views.tables import RuleRow, WordsView, rule_rows, wor
 
 ATTEMPTED = frozenset(
     {
+        Kind.MODE_CHOSEN,
         Kind.FORECAST_REQUESTED,
         Kind.ROUNDS_CAPTURED,
         Kind.FORECAST_MADE,

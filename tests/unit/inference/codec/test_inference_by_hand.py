@@ -293,7 +293,7 @@ def test_a_frame_is_written_up_to_its_limits_and_not_beyond() -> None:
 def test_a_request_at_its_limits_can_be_made(change: dict[str, Any]) -> None:
     request = replace(request_of(), **change)
     assert {name: getattr(request, name) for name in change} == change
-    assert (MAX_ID_LENGTH, MAX_TOKENS, MAX_TRAJECTORIES, MAX_SPEC_K) == (128, 256, 1_024, 16)
+    assert (MAX_ID_LENGTH, MAX_TOKENS, MAX_TRAJECTORIES, MAX_SPEC_K) == (128, 256, 2_048, 16)
 
 
 @pytest.mark.parametrize("prompt", [(), (-1,), (-1, 5), (5, -1)])

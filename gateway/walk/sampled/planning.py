@@ -1,0 +1,127 @@
+"""What a forecast asks of the engine: how many paths, how far it drafts ahead, and in which mode.
+
+Without modes in the policy every forecast is the plan's. With them, the mode follows from the
+snapshot, the policy's table and the records before the decision, so a replay chooses it again.
+
+Rules:
+- Each event makes one forecast deep: the one whose decision was opened first. Of two decisions
+  opened before either chose, both go deep.
+- The look-ahead follows from the acceptance of the engine's self-test, as `model_loaded` has it.
+"""
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal import forecast as journal
+from gateway.walk.ports import Case, SamplingPlan
+from gateway.walk.projections.differences import RecordsPort
+from inference.engine.port import EngineDescription
+from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
+from inference.speculation.look_ahead import accepted_pm
+from risk.policy.policy import Policy
+
+MODE_KINDS: Final = (Kind.MODE_CHOSEN,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A forecast's plan; `records` stand before its request."""
+
+    plan: SamplingPlan
+    records: tuple[Draft, ...] = ()
+
+
+class LookedInto:
+    """The events for which a forecast went deep, by instrument; safe from any thread."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._found: dict[str, list[tuple[int, str]]] = {}
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def before(self, seq: int, instrument: str) -> frozenset[str]:
+        """Return the events of an instrument that records before `seq` have looked into."""
+        with self._lock:
+            self._read(seq)
+            found = self._found.get(instrument, ())
+            return frozenset(event for at, event in found if at < seq)
+
+    def _read(self, size: int) -> None:
+        if size <= self._seq + 1:
+            return
+        for record in self._reader.records(kinds=MODE_KINDS, after_seq=self._seq, before_seq=size):
+            chosen = journal.ModeChosen.of(record)
+            if chosen.chosen == ForecastMode.DEEP:
+                events = self._found.setdefault(chosen.instrument, [])
+                events.extend((record.seq, event) for event in chosen.events)
+        self._seq = size - 1
+
+
+def mode_table(policy: Policy) -> ModeTable | None:
+    """Return the policy's numbers for modes, or None."""
+    modes = None if policy.families is None else policy.families.modes
+    if modes is None:
+        return None
+    return ModeTable(
+        fast_divisor=modes.fast_divisor.value,
+        fast_look_ahead=modes.fast_look_ahead.value,
+        deep_factor=modes.deep_factor.value,
+        turbulence_bp=modes.turbulence.value,
+        conflict_bp=modes.conflict.value,
+    )
+
+
+def template_permitted(policy: Policy) -> bool:
+    """Return whether the table alone may answer while the engine cannot."""
+    modes = None if policy.families is None else policy.families.modes
+    return modes is not None and modes.template_when_away.value > 0
+
+
+def acceptance(mean_accepted: str, spec_k: int) -> int:
+    """Return the chance of a draft, in 1/1000, from the self-test's mean as it is on record."""
+    return accepted_pm(float(mean_accepted), spec_k)
+
+
+def planned(
+    case: Case,
+    policy: Policy,
+    plan: SamplingPlan,
+    described: EngineDescription | None,
+    looked: LookedInto,
+    *,
+    secure: bool,
+) -> Planned:
+    """Return how a forecast is sampled; without an engine nothing is drafted."""
+    if described is None:
+        return Planned(plan=replace(plan, spec_k=0))
+    table = mode_table(policy)
+    if table is None:
+        return Planned(plan=replace(plan, spec_k=0) if secure else plan)
+    mean = f"{described.self_test.mean_accepted:.4f}"
+    usual = Usual(
+        paths=plan.paths,
+        horizon=plan.horizon,
+        spec_k=plan.spec_k,
+        accepted_pm=acceptance(mean, described.spec_k),
+    )
+    chosen = mode_of(case, table, usual, looked, secure=secure)
+    return Planned(
+        plan=replace(plan, paths=chosen.paths, spec_k=chosen.look_ahead.drafts),
+        records=(journal.mode_chosen(case, chosen, usual),),
+    )
+
+
+def mode_of(
+    case: Case, table: ModeTable, usual: Usual, looked: LookedInto, *, secure: bool
+) -> ChosenMode:
+    """Return the mode of a forecast; a replay calls this too."""
+    opened = case.opened_seq
+    if opened is None:
+        raise AssertionError("a mode is chosen after the decision was opened")
+    known = looked.before(opened, case.instrument.symbol)
+    return choose_mode(case.snapshot, table, usual, secure=secure, known=known)

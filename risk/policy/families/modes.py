@@ -1,0 +1,26 @@
+"""Numbers about how much is spent on a forecast."""
+
+from typing import Annotated
+
+from risk.policy.families.looser import Looser
+from risk.policy.stated import BasisPoints, Count, PolicyModel
+
+
+class ModeLimits(PolicyModel):
+    """The modes of a forecast: fast in a turbulent market, deep where words and numbers conflict.
+
+    Attributes:
+        fast_divisor: Divides the paths of a fast forecast; 1 leaves them.
+        fast_look_ahead: Most drafts of a round in a fast forecast.
+        deep_factor: Multiplies the paths of a deep forecast; 1 leaves them.
+        turbulence: Evidence at which the regime changes, 1/10,000 nats (CUSUM).
+        conflict: Conflict of words and numbers from which a forecast is deep.
+        template_when_away: 1: the table alone answers while the engine cannot; 0: no forecast.
+    """
+
+    fast_divisor: Annotated[Count, Looser.HIGHER]
+    fast_look_ahead: Count
+    deep_factor: Annotated[Count, Looser.LOWER]
+    turbulence: BasisPoints
+    conflict: Annotated[BasisPoints, Looser.HIGHER]
+    template_when_away: Annotated[Count, Looser.HIGHER]
