@@ -107,7 +107,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.FORECAST_MADE,
         _D,
-        "forecast elapsed_us? attempt? kept? dropped? digest? capture_digest? paths_blob?",
+        "forecast elapsed_us? attempt? kept? dropped? digest? capture_digest? paths_blob? "
+        "verdicts_blob?",
         "forecast:<attempt>",
     ),
     _spec(

@@ -24,7 +24,7 @@ from gateway.walk.sampled.news import (
     what_words_did,
 )
 from gateway.walk.sampled.placebo import judge_twin
-from gateway.walk.sampled.planning import planned, template_permitted
+from gateway.walk.sampled.planning import planned, template_permitted, trajectory_policy
 from gateway.walk.section import Section
 from inference.codec.prompt import Prompt
 from inference.engine.port import EngineDescription, SampleRequest
@@ -186,11 +186,20 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
             table=tools.table,
             model_digest=described.model_digest,
             capture_digest=blob,
+            policy=trajectory_policy(section.policy),
         )
-        placebo = _table_alone(asking, tools)
+        placebo = _table_alone(asking, tools, section)
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
-    news = made_twin(case, tools, asking.blank, beside, own=target, seed=asking.seed)
+    news = made_twin(
+        case,
+        tools,
+        asking.blank,
+        beside,
+        own=target,
+        seed=asking.seed,
+        policy=trajectory_policy(section.policy),
+    )
     return _forecasts_made(case, tools, section, (target, placebo), news, samples.elapsed_us)
 
 
@@ -228,12 +237,16 @@ def _requested(
     return request
 
 
-def _table_alone(asking: _Asking, tools: Tools) -> Sampled:
+def _table_alone(asking: _Asking, tools: Tools, section: Section) -> Sampled:
     """Return the table's forecast of the same seeds."""
     if asking.plan is None:
         raise AssertionError("the table is asked after the request was recorded")
     return tools.placebo.sample(
-        snapshot=asking.case.snapshot, prompt=asking.prompt, seed=asking.seed, plan=asking.plan
+        snapshot=asking.case.snapshot,
+        prompt=asking.prompt,
+        seed=asking.seed,
+        plan=asking.plan,
+        policy=trajectory_policy(section.policy),
     )
 
 
@@ -247,7 +260,7 @@ def _engine_away(
     if asking.plan is None:
         _requested(asking, tools, section, None)
     try:
-        table = _table_alone(asking, tools)
+        table = _table_alone(asking, tools, section)
     except ForecastError:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     tools.ledger.append(
@@ -272,9 +285,12 @@ def _forecasts_made(
         marginals = [journal_forecasts.marginal_of(case.snapshot, one) for one in both]
     blobs = [tools.ledger.put_blob(journal_forecasts.marginal_bytes(one)) for one in marginals]
     paths, table_paths = blobs or ("", "")
+    verdicts = ""
+    if trajectory_policy(section.policy) is not None:
+        verdicts = tools.ledger.put_blob(journal_forecasts.verdicts_bytes(both[0]))
     target, placebo = (one.forecast for one in both)
     records = tools.ledger.append(
-        journal_forecasts.forecast_made(case, target, paths),
+        journal_forecasts.forecast_made(case, target, paths, verdicts),
         journal_forecasts.placebo_made(case, placebo, table_paths),
         *(() if news is None else (news.record,)),
     )

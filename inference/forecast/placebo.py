@@ -48,11 +48,13 @@ class TableModel:
         self._codec = codec
         self._rows: dict[int, tuple[float, ...]] = {}
 
-    def trajectories(self, prompt: Prompt, seed: bytes, plan: PathPlan) -> tuple[Trajectory, ...]:
+    def trajectories(
+        self, prompt: Prompt, seed: bytes, plan: PathPlan, policy: TrajectoryPolicy | None = None
+    ) -> tuple[Trajectory, ...]:
         """Return paths from the decision's `seed`, with the same trajectory seeds as the target."""
         base = self._codec.table_base(prompt.token_ids)
         first = self._codec.table_state(prompt.token_ids)
-        policy = TrajectoryPolicy()
+        rule = policy or TrajectoryPolicy()
         result = []
         for index, own in enumerate(trajectory_seeds(seed, plan.paths)):
             state, tokens, likelihood = first, [], []
@@ -63,7 +65,7 @@ class TableModel:
                 likelihood.append(log(row[bin_]))
                 state = self._codec.table_step(base, tokens[-1])
             log_returns = self._codec.decode_path(prompt, tokens, dither_key(seed, index))
-            reason = policy.judge(log_returns)
+            reason = rule.judge(log_returns)
             result.append(
                 Trajectory(
                     index=index,
@@ -91,7 +93,15 @@ class TableModel:
         """Return the table's forecast; raises as `sample`."""
         return self.sample(snapshot=snapshot, prompt=prompt, seed=seed, plan=plan).forecast
 
-    def sample(self, *, snapshot: Snapshot, prompt: Prompt, seed: bytes, plan: PathPlan) -> Sampled:
+    def sample(
+        self,
+        *,
+        snapshot: Snapshot,
+        prompt: Prompt,
+        seed: bytes,
+        plan: PathPlan,
+        policy: TrajectoryPolicy | None = None,
+    ) -> Sampled:
         """Return the table's forecast with its paths; without a capture, its digest is empty.
 
         Raises:
@@ -106,7 +116,7 @@ class TableModel:
             model_digest=self._table.digest,
             capture_digest="",
         )
-        trajectories = self.trajectories(prompt, seed, plan)
+        trajectories = self.trajectories(prompt, seed, plan, policy)
         forecast = make_forecast(trajectories, self.step_law(prompt), label)
         return Sampled(forecast=forecast, trajectories=trajectories)
 

@@ -15,7 +15,7 @@ from inference.forecast.forecast import (
     StepLaw,
     make_forecast,
 )
-from inference.forecast.trajectory import make_trajectories
+from inference.forecast.trajectory import TrajectoryPolicy, make_trajectories
 from inference.snapshot import BAR_US, Snapshot
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
@@ -32,8 +32,9 @@ def sample_target(  # noqa: PLR0913 - all that determines a forecast
     table: QTable | None,
     model_digest: str,
     capture_digest: str,
+    policy: TrajectoryPolicy | None = None,
 ) -> Sampled:
-    """Return the target's forecast with its paths.
+    """Return the target's forecast with its paths; `policy` says which of them are dropped.
 
     Raises:
         ForecastError: as in `make_forecast`.
@@ -43,6 +44,7 @@ def sample_target(  # noqa: PLR0913 - all that determines a forecast
         capture,
         lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
         table,
+        policy,
     )
     forecast = make_forecast(
         trajectories,

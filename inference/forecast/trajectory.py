@@ -122,10 +122,11 @@ def path_quantiles(
         raise ValueError("no trajectories")
     columns = list(zip(*(cumulative(t.log_returns) for t in trajectories), strict=True))
     ordered = [sorted(column) for column in columns]
-    return tuple(tuple(_quantile(column, level) for column in ordered) for level in levels)
+    return tuple(tuple(quantile(column, level) for column in ordered) for level in levels)
 
 
-def _quantile(ordered: Sequence[float], level: float) -> float:
+def quantile(ordered: Sequence[float], level: float) -> float:
+    """Return a quantile of ascending values, type 7; `level` is between 0 and 1."""
     place = level * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)

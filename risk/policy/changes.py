@@ -32,7 +32,7 @@ LOWER_LOOSENS: Final = frozenset(
         *loosening(Looser.LOWER),
     }
 )
-NEITHER: Final = frozenset({"steps_per_year", "fast_look_ahead", "turbulence"})
+NEITHER: Final = frozenset({"steps_per_year", "fast_look_ahead", "turbulence", "path_move_max"})
 """Numbers of which neither direction is looser: a person must judge."""
 TERM: Final = frozenset({"not_before_us", "expires_us"})
 PROSE: Final = frozenset(

@@ -26,7 +26,7 @@ from gateway.walk.journal.run import MarkTaken, ModelLoaded
 from gateway.walk.ports import Case, Tick
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import NewsTwin, twin_of
-from gateway.walk.sampled.planning import template_permitted
+from gateway.walk.sampled.planning import template_permitted, trajectory_policy
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import codec_of
 from inference.engine.port import SampleRequest
@@ -223,7 +223,11 @@ def forecast_made(past: Past, record: Record) -> str:
         sampled = _of_target(past, case, prompt, attempt, made.model_digest)
     attempt.target, attempt.sampled = sampled.forecast, sampled
     attempt.own, named = _own_paths(past, record, sampled, record.seq)
-    matches(record, journal.forecast_made(case, attempt.target, named))
+    verdicts = ""
+    if trajectory_policy(past.policy) is not None:
+        verdicts = _digest(journal.verdicts_bytes(sampled))
+        _blob(past, record, verdicts)
+    matches(record, journal.forecast_made(case, attempt.target, named, verdicts))
     placebos = [r for r in past.records if r.kind is Kind.PLACEBO_MADE]
     if made.attempt not in {journal.ForecastAttempt.of(r).attempt for r in placebos}:
         raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
@@ -250,6 +254,7 @@ def _of_target(
         table=past.table,
         model_digest=model_digest,
         capture_digest=attempt.blob,
+        policy=trajectory_policy(past.policy),
     )
 
 
@@ -265,7 +270,11 @@ def _template(past: Past, record: Record, case: Case, prompt: Prompt, attempt: A
 
 def _table_alone(past: Past, case: Case, prompt: Prompt, attempt: Attempt) -> Sampled:
     return TableModel(past.table, past.codec).sample(
-        snapshot=case.snapshot, prompt=prompt, seed=attempt.seed, plan=attempt.plan
+        snapshot=case.snapshot,
+        prompt=prompt,
+        seed=attempt.seed,
+        plan=attempt.plan,
+        policy=trajectory_policy(past.policy),
     )
 
 
@@ -309,6 +318,7 @@ def news_twin_made(past: Past, record: Record) -> str:
         elapsed_us=made.elapsed_us,
         blob=blob,
         size_bytes=size,
+        policy=trajectory_policy(past.policy),
     )
     matches(record, attempt.news.record)
     attempt.news_capture = capture

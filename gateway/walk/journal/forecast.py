@@ -16,6 +16,7 @@ from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
 from inference.forecast.modes import ChosenMode, Usual
+from inference.forecast.verdicts import verdicts_document
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals
@@ -236,11 +237,15 @@ class RoundsCaptured(Contents, frozen=True, kw_only=True):
     elapsed_us: int
 
 
-def forecast_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
-    """The target's forecast; integers only. `paths` is its paths' blob under format 2."""
-    return draft(
-        case, Kind.FORECAST_MADE, f"forecast:{case.attempt}", _forecast(case, forecast, paths)
-    )
+def forecast_made(case: Case, forecast: Forecast, paths: str = "", verdicts: str = "") -> Draft:
+    """The target's forecast; integers only.
+
+    `paths` is its paths' blob under format 2, `verdicts` that of the verdicts on them under a
+    policy with modes.
+    """
+    named: dict[str, JSON] = {"verdicts_blob": verdicts} if verdicts else {}
+    payload = {**_forecast(case, forecast, paths), **named}
+    return draft(case, Kind.FORECAST_MADE, f"forecast:{case.attempt}", payload)
 
 
 def placebo_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
@@ -310,6 +315,11 @@ def marginal_of(snapshot: Snapshot, sampled: Sampled) -> Marginal:
         closes_ticks=tuple(bar.close_ticks for bar in snapshot.bars),
         moves_1e8=sampled.moves_1e8(),
     )
+
+
+def verdicts_bytes(sampled: Sampled) -> bytes:
+    """Return the verdicts on a forecast's trajectories, which are stored as a blob."""
+    return canonical(verdicts_document(sampled.trajectories))
 
 
 def marginal_bytes(marginal: Marginal) -> bytes:

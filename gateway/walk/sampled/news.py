@@ -26,6 +26,7 @@ from inference.engine.port import Engine, SampleRequest, Samples
 from inference.errors import CaptureError, EngineError, ForecastError
 from inference.forecast.forecast import Sampled, paired_error_1e8
 from inference.forecast.target import sample_target
+from inference.forecast.trajectory import TrajectoryPolicy
 from inference.speculation.condense import condense
 from inference.speculation.evidence import Evidence
 from inference.speculation.evidence_bytes import encode_evidence
@@ -97,7 +98,14 @@ def sampled_beside(
 
 
 def made_twin(
-    case: Case, tools: Tools, blank: Prompt | None, beside: Beside, *, own: Sampled, seed: bytes
+    case: Case,
+    tools: Tools,
+    blank: Prompt | None,
+    beside: Beside,
+    *,
+    own: Sampled,
+    seed: bytes,
+    policy: TrajectoryPolicy | None,
 ) -> NewsTwin | None:
     """Return the twin with its record, its rounds stored; None where none was asked for."""
     if blank is None or beside is None:
@@ -118,6 +126,7 @@ def made_twin(
             elapsed_us=beside.elapsed_us,
             blob=tools.ledger.put_blob(kept),
             size_bytes=len(kept),
+            policy=policy,
         )
     except (EngineError, CaptureError, ForecastError) as error:
         record = journal.news_twin_missing(case, blank, reason=error.code, detail=str(error))
@@ -146,6 +155,7 @@ def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
     elapsed_us: int,
     blob: str,
     size_bytes: int,
+    policy: TrajectoryPolicy | None = None,
 ) -> NewsTwin:
     """Return the twin that follows from its rounds.
 
@@ -161,6 +171,7 @@ def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
         table=table,
         model_digest=own.forecast.model_digest,
         capture_digest=blob,
+        policy=policy,
     )
     record = journal.news_twin_made(
         case,

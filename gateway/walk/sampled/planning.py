@@ -20,10 +20,12 @@ from gateway.walk.ports import Case, SamplingPlan
 from gateway.walk.projections.differences import RecordsPort
 from inference.engine.port import EngineDescription
 from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
+from inference.forecast.trajectory import TrajectoryPolicy
 from inference.speculation.look_ahead import accepted_pm
 from risk.policy.policy import Policy
 
 MODE_KINDS: Final = (Kind.MODE_CHOSEN,)
+_LOG_RETURN: Final = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,15 @@ def template_permitted(policy: Policy) -> bool:
     """Return whether the table alone may answer while the engine cannot."""
     modes = None if policy.families is None else policy.families.modes
     return modes is not None and modes.template_when_away.value > 0
+
+
+def trajectory_policy(policy: Policy) -> TrajectoryPolicy | None:
+    """Return which paths are dropped; None where verdicts on paths are not recorded."""
+    modes = None if policy.families is None else policy.families.modes
+    if modes is None:
+        return None
+    most = modes.path_move_max.value
+    return TrajectoryPolicy(max_abs_log_return=most / _LOG_RETURN if most else None)
 
 
 def acceptance(mean_accepted: str, spec_k: int) -> int:

@@ -3,11 +3,11 @@
 from typing import Annotated
 
 from risk.policy.families.looser import Looser
-from risk.policy.stated import BasisPoints, Count, PolicyModel
+from risk.policy.stated import BasisPoints, Count, LogReturn, PolicyModel
 
 
 class ModeLimits(PolicyModel):
-    """The modes of a forecast: fast in a turbulent market, deep where words and numbers conflict.
+    """The modes of a forecast, and which of its paths count.
 
     Attributes:
         fast_divisor: Divides the paths of a fast forecast; 1 leaves them.
@@ -15,6 +15,7 @@ class ModeLimits(PolicyModel):
         deep_factor: Multiplies the paths of a deep forecast; 1 leaves them.
         turbulence: Evidence at which the regime changes, 1/10,000 nats (CUSUM).
         conflict: Conflict of words and numbers from which a forecast is deep.
+        path_move_max: Cumulative log return at any step above which a path is dropped; 0: none.
         template_when_away: 1: the table alone answers while the engine cannot; 0: no forecast.
     """
 
@@ -23,4 +24,5 @@ class ModeLimits(PolicyModel):
     deep_factor: Annotated[Count, Looser.LOWER]
     turbulence: BasisPoints
     conflict: Annotated[BasisPoints, Looser.HIGHER]
+    path_move_max: LogReturn
     template_when_away: Annotated[Count, Looser.HIGHER]

@@ -17,6 +17,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.oversight.verdicts import TrajectoryVerdicts, trajectory_verdicts
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
 from gateway.surfaces.web.views.tables import (
@@ -91,6 +92,7 @@ class DecisionView:
     tokens: TokensView | None
     target: ForecastView | None
     placebo: ForecastView | None
+    trajectories: TrajectoryVerdicts | None
     happened: tuple[int, ...]
     failed: Body
     quote: Body
@@ -160,8 +162,7 @@ def decision_view(
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
     )
-    sealed = last_word(reversed(records))
-    asked = last(Kind.APPROVAL_REQUESTED)
+    sealed, asked = last_word(reversed(records)), last(Kind.APPROVAL_REQUESTED)
     return DecisionView(
         decision_id=decision_id,
         run=run,
@@ -176,6 +177,7 @@ def decision_view(
         tokens=_tokens(reader, last(Kind.ROUNDS_CAPTURED).text("capture_blob"), table, path_page),
         target=target,
         placebo=placebo,
+        trajectories=trajectory_verdicts(reader, last(Kind.FORECAST_MADE)),
         happened=happened,
         failed=last(Kind.FORECAST_FAILED),
         quote=last(Kind.QUOTE_TAKEN),

@@ -1,5 +1,6 @@
 """Modes by the signed policy: on record before the request, chosen again by replay."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,8 +19,11 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy as shipped
 from gateway.surfaces.api.app import build_api
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.oversight.verdicts import trajectory_verdicts
 from inference.engine.port import EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError, EngineDeadlineError
+from inference.forecast.verdicts import counted
 from inference.snapshot import Snapshot
 from risk.policy.policy import policy_document
 from risk.state.state import Stop
@@ -182,3 +186,39 @@ def test_health_shows_the_template(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     answer = browser.get("/readyz")
     assert answer.json()["level"] == "template"
     assert answer.status_code == 503, "the engine is a part that is not ready"
+
+
+def test_each_path_has_a_verdict_on_record_and_nothing_is_dropped_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_of(tmp_path, monkeypatch)
+    answer = desk.ask()
+    (made,) = desk.log.of_kind(Kind.FORECAST_MADE)
+    document = json.loads(desk.log.blob(made.body["verdicts_blob"]) or b"")
+    assert document["verdicts"] == ["kept"] * made.body["forecast"]["n_paths"]
+    assert len(document["target_mnat"]) == len(document["ends_1e8"]) == len(document["verdicts"])
+    again(desk, answer.decision_id)
+    desk.log.forged = with_body(made, {**made.body, "verdicts_blob": made.body["paths_blob"]})
+    with pytest.raises(ReplayDiffersError, match="verdicts_blob"):
+        again(desk, answer.decision_id)
+
+
+def test_a_path_that_moves_too_far_is_dropped_with_its_reason_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_of(tmp_path, monkeypatch, path_move_max=2_000_000)
+    answer = desk.ask()
+    (made,) = desk.log.of_kind(Kind.FORECAST_MADE)
+    document = json.loads(desk.log.blob(made.body["verdicts_blob"]) or b"")
+    forecast, counts = made.body["forecast"], counted(document)
+    assert set(counts) == {"kept", "move_too_large"}
+    assert (counts["kept"], counts["move_too_large"]) == (
+        forecast["n_paths"],
+        forecast["n_dropped"],
+    )
+    shown = trajectory_verdicts(cast("LedgerReader", desk.log), Body(made.body))
+    assert shown is not None
+    assert shown.dropped == forecast["n_dropped"]
+    assert shown.kept_1e8[0] == forecast["interval_low_1e8"]
+    assert shown.dropped_1e8[0] < shown.kept_1e8[0] < shown.kept_1e8[-1] < shown.dropped_1e8[-1]
+    again(desk, answer.decision_id)
