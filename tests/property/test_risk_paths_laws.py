@@ -92,8 +92,11 @@ def test_paths_that_do_not_fit_are_not_joined(found: tuple[Marginal, ...]) -> No
     with pytest.raises(PathsError, match="twice"):
         join_paths(first, (first,))
     fewer = _with(second, moves=second.moves_1e8[1:])
-    with pytest.raises(PathsError, match="differ"):
-        join_paths(first, (fewer,))
+    if len(first.moves_1e8) == 2:  # one path divides every number: the first of each is taken
+        assert len((join_paths(first, (fewer,))).of("I0") or ()) == 1
+    else:
+        with pytest.raises(PathsError, match="differ"):
+            join_paths(first, (fewer,))
     needed = WARM_UP + MIN_WINDOWS + first.steps
     make_template((first, _with(second, bars=needed)), 4)
     with pytest.raises(PathsError, match="windows"):
