@@ -8,7 +8,7 @@
 Bars are of non-inferiority: a pair must not be worse than the baselines by more than a margin,
 with 95 % confidence. Whether it is better is `countersign evaluate`'s to say.
 
-Not here: who signs a report, and which mode asks for it (`gateway.launch.setup.promotion`).
+Not here: who signs a report, and which mode asks for it (`gateway.launch.setup.pairs.promotion`).
 """
 
 import hashlib

@@ -107,6 +107,17 @@ def read_table(data: bytes) -> QTable:
     return QTable(digest=hashlib.sha256(data).hexdigest(), n_bins=bins, rows=rows)
 
 
+def table_bytes(rows: bytes, n_bins: int) -> bytes:
+    """Return the file of a table with these rows, little-endian float32; `read_table` reads it.
+
+    Source: as in `read_table`; the header is padded with spaces to a multiple of eight.
+    """
+    entry = {"dtype": "F32", "shape": [len(rows) // (4 * n_bins), n_bins]}
+    header = json.dumps({"q": {**entry, "data_offsets": [0, len(rows)]}}).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + rows
+
+
 def _file_digest(directory: Path, name: str) -> str:
     path = (directory / name).resolve()
     if not path.is_relative_to(directory.resolve()):

@@ -11,7 +11,7 @@ Not here: what a key, a policy or a setting is (`installation/`).
     outside        the look at database, clock, disk, port, broker
     doctor         the verb doctor: every look
     register       the verb register: digests of what runs
-    promotion      the verb promote: a model pair judged, signed and on record
+    pairs/         a model pair before it serves: learnt from records, judged, promoted
     service        the verb service: a systemd unit
     certify        the verb certify: a broker tried case by case, in a folder of its own
 """

@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913, PLR0917 - each argument is an option
 
     Example: countersign promote run --data prices --from 2018-01-01 --reason "pair of November"
     """
-    from gateway.launch.setup.promotion import GateAsked, run_gate
+    from gateway.launch.setup.pairs.promotion import GateAsked, run_gate
 
     asked = GateAsked(
         data=data,
@@ -68,7 +68,7 @@ def sign(
 
     Example: countersign promote sign --key /media/a/risk.key
     """
-    from gateway.launch.setup.promotion import sign_promotion
+    from gateway.launch.setup.pairs.promotion import sign_promotion
 
     raise typer.Exit(sign_promotion(settings_of(state), key))
 
@@ -78,7 +78,7 @@ def record(state: StateOption = None) -> None:
 
     Example: countersign promote record
     """
-    from gateway.launch.setup.promotion import record_promotion
+    from gateway.launch.setup.pairs.promotion import record_promotion
 
     raise typer.Exit(record_promotion(settings_of(state)))
 
@@ -94,6 +94,6 @@ def show(
 
     Example: countersign promote show
     """
-    from gateway.launch.setup.promotion import show_promotion
+    from gateway.launch.setup.pairs.promotion import show_promotion
 
     raise typer.Exit(show_promotion(settings_of(state), as_json=as_json))

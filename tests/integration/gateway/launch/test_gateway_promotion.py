@@ -20,7 +20,7 @@ from gateway.installation.place import attached
 from gateway.installation.settings import Settings, load
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.modes import show_mode
-from gateway.launch.setup.promotion import (
+from gateway.launch.setup.pairs.promotion import (
     GateAsked,
     record_promotion,
     run_gate,
