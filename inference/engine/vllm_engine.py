@@ -63,7 +63,11 @@ class _Running:
 
 
 class VllmEngine:
-    """Samples with vLLM in this process. Not thread-safe: one thread owns it."""
+    """Samples with vLLM in this process. Not thread-safe: one thread owns it.
+
+    Attributes:
+        prompt_tokens_cached: Prompt tokens of finished trajectories that were not computed again.
+    """
 
     def __init__(self, config: EngineConfig, *, import_ms: int) -> None:
         """Check the model files, load, test.
@@ -95,6 +99,7 @@ class VllmEngine:
         self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))
         self._connect(draws)
         self._running: dict[str, _Running] = {}
+        self.prompt_tokens_cached = 0
         self._import_ms = import_ms
         self._load_ms = round((perf_counter() - started) * 1000)
         self.self_test = self._test()
@@ -143,6 +148,7 @@ class VllmEngine:
             running = self._running.get(request_id)
             if running is not None and output.finished:
                 running.tokens[int(index)] = tuple(output.outputs[0].token_ids)
+                self.prompt_tokens_cached += output.num_cached_tokens or 0
         for request_id, running in list(self._running.items()):
             fault = next((f.fault for f in running.flights if f.fault), "")
             if fault:
