@@ -1,7 +1,7 @@
 """Measure that drafts change nothing: `make exactness`, docs/measured/exactness.md.
 
-The real engine with a bundled pair, in its child. Greedily, 1,000 prompts are answered with drafts
-and without; the tokens must be equal. At temperature 1 the tokens of other prompts must follow
+The real engine with the bundled pairs, in its child. Greedily, 1,000 prompts are answered with
+drafts and without; the tokens must be equal. At temperature 1 the tokens of others must follow
 the target's own rows: Pearson's test of the self-test (`inference/engine/self_test.py`), whose
 teeth are the same tokens with one in a hundred bent by a sampler that is wrong on purpose.
 """
@@ -27,14 +27,21 @@ from inference.codec import vocabulary as words
 from inference.codec.codec import ReturnCodec
 from inference.engine.flight import Sighting
 from inference.engine.port import EngineConfig, SampleRequest, Samples
-from inference.engine.self_test import CELLS, Sightings, chi_square_tail, golden_prompt
+from inference.engine.self_test import (
+    CELLS,
+    Sightings,
+    chi_square_tail,
+    golden_prompt,
+    golden_snapshot,
+)
+from inference.snapshot import Direction, EventType, NewsItem, Strength
 from inference.speculation.rounds import DrafterKind, DraftRound, QTable, disagreements, row_values
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.weights.registry import load_pair, load_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "exactness.md"
-PAIR = ROOT / "inference" / "models" / "pair_v1"
+PAIRS = tuple(ROOT / "inference" / "models" / name for name in ("pair_v1", "pair_v3"))
 PROMPTS, GREEDY_TOKENS = 1_000, 16
 LAWS, PATHS, LAW_TOKENS = 256, 128, 16
 SPEC_K = 4
@@ -45,6 +52,15 @@ AT_ONCE = 8
 DEADLINE_S = 120.0
 START_S = 300.0
 SHOWN = Progress(sys.stderr)
+ABOUT = f"""# Exactness, measured
+
+Written by `make exactness`; do not edit.
+
+The real engine with two bundled pairs, table drafter, k = {SPEC_K}, the first bar drafted. Every
+prompt has the golden bars in an order of its own, and every second one tells of a fresh strong
+event.
+
+"""
 
 Bend = Callable[[Sighting, random.Random], int]
 
@@ -71,9 +87,25 @@ def flat(sighting: Sighting, draw: random.Random) -> int:
 BENT: dict[str, Bend] = {"the likeliest bin": likeliest, "a bin out of all": flat}
 
 
+def told() -> tuple[int, ...]:
+    """Return the golden prompt with a fresh strong event, which moves a target that hears words."""
+    quiet = golden_snapshot()
+    event = NewsItem(
+        event_id="exactness",
+        published_us=quiet.as_of_us,
+        event_type=EventType.EARNINGS,
+        direction=Direction.POSITIVE,
+        strength=Strength.STRONG,
+        source_tier=1,
+        headline="made up",
+        source="exactness",
+    )
+    return ReturnCodec().encode(replace(quiet, news=(event,))).token_ids
+
+
 def request_of(number: int, paths: int, tokens: int, *, greedy: bool) -> SampleRequest:
-    """Return a request whose prompt has the golden bars in an order of its own."""
-    codec, ids = ReturnCodec(), golden_prompt()
+    """Return a request whose prompt has the golden bars in an order of its own; odd ones a word."""
+    codec, ids = ReturnCodec(), told() if number % 2 else golden_prompt()
     bars = list(ids[words.HEAD_LENGTH : -words.TAIL_LENGTH])
     random.Random(number).shuffle(bars)  # noqa: S311 - made-up prompts, not keys
     seed = decision_seed(b"exactness".ljust(32), "greedy" if greedy else "law", number)
@@ -148,8 +180,8 @@ def law(child: EngineChild, table: QTable, prompts: int) -> Law:
     return found
 
 
-def page(pair: str, greedy: tuple[int, int, int], prompts: int, found: Law) -> tuple[str, bool]:
-    """Return the page and whether every line of it holds."""
+def section(pair: str, greedy: tuple[int, int, int], prompts: int, found: Law) -> tuple[str, bool]:
+    """Return what was found of a pair and whether every line of it holds."""
     equal, tokens, accepted = greedy
     honest = found.honest
     p_value = chi_square_tail(honest.chi_square, CELLS - 1)
@@ -168,12 +200,7 @@ def page(pair: str, greedy: tuple[int, int, int], prompts: int, found: Law) -> t
         rows.append((f"teeth: one token in {BIASED} is {name}; caught below p {MIN_P}",
                      p_bent < MIN_P, f"{seen.chi_square:.1f}, p {p_bent:.2g}"))  # fmt: skip
     lines = [
-        "# Exactness, measured",
-        "",
-        "Written by `make exactness`; do not edit.",
-        "",
-        f"The real engine, pair `{pair}`, table drafter, k = {SPEC_K}, the first bar drafted.",
-        "Every prompt has the golden bars in an order of its own.",
+        f"## {pair}",
         "",
         "| claim | measured | |",
         "|---|---|---|",
@@ -183,30 +210,36 @@ def page(pair: str, greedy: tuple[int, int, int], prompts: int, found: Law) -> t
     return "\n".join(lines), all(good for _, good, _ in rows)
 
 
-def main() -> int:
-    """Measure and write the page; exit 1 when a line of it fails."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="few prompts; writes no page")
-    arguments.add_argument("--pair", type=Path, default=PAIR, help="folder of the pair")
-    given = arguments.parse_args()
-    prompts, laws = (20, 4) if given.quick else (PROMPTS, LAWS)
-    table = load_table(load_pair(given.pair))
-    engine = EngineConfig(model_dir=str(given.pair), drafter=DrafterKind.TABLE, spec_k=SPEC_K)
+def judged(pair: Path, prompts: int, laws: int) -> tuple[str, bool]:
+    """Return a pair's part of the page and whether every line of it holds."""
+    table = load_table(load_pair(pair))
+    engine = EngineConfig(model_dir=str(pair), drafter=DrafterKind.TABLE, spec_k=SPEC_K)
     with tempfile.TemporaryDirectory() as folder:
         child = EngineChild(EngineChildConfig(engine=engine, state_dir=Path(folder)))
         child.start()
         try:
             if not child.wait_ready(START_S):
                 raise NotReadyError(part="engine", state=child.refusal or child.state.value)
-            text, good = page(
-                given.pair.name, greedy_pairs(child, prompts), prompts, law(child, table, laws)
-            )
+            greedy, found = greedy_pairs(child, prompts), law(child, table, laws)
         finally:
             child.stop()
+    return section(pair.name, greedy, prompts, found)
+
+
+def main() -> int:
+    """Measure and write the page; exit 1 when a line of it fails."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="few prompts; writes no page")
+    arguments.add_argument("--pair", type=Path, help="folder of one pair; writes no page")
+    given = arguments.parse_args()
+    prompts, laws = (20, 4) if given.quick else (PROMPTS, LAWS)
+    pairs = PAIRS if given.pair is None else (given.pair,)
+    parts = [judged(pair, prompts, laws) for pair in pairs]
+    text = ABOUT + "\n".join(part for part, _ in parts)
     print(text)
-    if not given.quick:
+    if not given.quick and given.pair is None:
         PAGE.write_text(text)
-    return 0 if good else 1
+    return 0 if all(good for _, good in parts) else 1
 
 
 if __name__ == "__main__":
