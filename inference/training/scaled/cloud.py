@@ -5,6 +5,7 @@ import numpy as np
 from inference.scale.law import VarianceLaw
 from inference.scale.moving import RANGE_WEIGHT, VARIANCE_FLOOR
 from inference.scale.ranges import LARGEST_SURPRISE, MONTH, STILL, WEEK
+from inference.scale.season import WEEK_HOURS
 from inference.training.data.series import Floats, Ints
 from inference.training.scaled.history import ScaledSeries
 
@@ -19,6 +20,11 @@ class ScaleCloud:
             for column in (series.garch, series.gjr, series.falls)
         )
         self.ranges = np.repeat(series.ranges[where][:, None, :], paths, axis=1)
+        self._hours = series.hours[where][:, None]
+        """[n, 1]: hour of the week of the last bar; all paths of an origin have the same."""
+        season, week = self.fit.season, range(WEEK_HOURS)
+        self._next = np.asarray([hour if season is None else season.next(hour) for hour in week])
+        self._sizes = np.asarray([1.0 if season is None else season.size(hour) for hour in week])
 
     def expected(self) -> Floats:
         """Return the next bar's expected log range variance; the fit must have a range law."""
@@ -32,6 +38,13 @@ class ScaleCloud:
 
     def sigma(self) -> Floats:
         """Return the volatility of the next bar."""
+        return self._flat_sigma() * self._size()
+
+    def _size(self) -> Floats:
+        """Return the size [n, 1] of the hour in which the next bar is expected."""
+        return np.asarray(self._sizes[self._next[self._hours]])
+
+    def _flat_sigma(self) -> Floats:
         joined = 0.5 * np.log(self.garch * self.gjr)
         if self.fit.ranges is None:
             return np.asarray(np.exp(0.5 * joined))
@@ -40,6 +53,8 @@ class ScaleCloud:
 
     def move(self, held: Floats) -> None:
         """Advance by returns that are already held to 8 sigma."""
+        held = held / self._size()
+        self._hours = self._next[self._hours]
         law = self.fit.ranges
         if law is not None:
             expected = self.expected()
