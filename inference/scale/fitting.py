@@ -20,7 +20,7 @@ from inference.scale.law import VarianceLaw
 from inference.scale.moving import scales_of
 from inference.scale.ranges import FLOOR_SHARE, MONTH, STILL, WEEK, RangeLaw
 from inference.scale.schedule import BURN_IN, FIT_MIN, fit_part
-from inference.scale.season import fit_season, flattened
+from inference.scale.season import Season, fit_season, flattened, spread_of
 
 FITTER: Final = f"arch {arch.__version__}"
 _PERCENT: Final = 100.0
@@ -139,6 +139,16 @@ def fit_scale(
     return replace(fit, ranges=fit_ranges(fit, log_returns, found))
 
 
+def with_season(
+    fit: ScaleFit, season: Season, flat: Sequence[float], found: Sequence[float | None]
+) -> ScaleFit:
+    """Return a fit of returns without the sizes of their hours with its season and spread."""
+    scales = scales_of(fit, flat, found)[:-1]
+    pairs = zip(flat[BURN_IN:], scales, strict=True)
+    spread = spread_of([value / scale.sigma for value, scale in pairs])
+    return replace(fit, season=replace(season, spread_1e4=spread))
+
+
 class Fits:
     """Fits by digest of their data: the same bars are estimated once. Not thread-safe."""
 
@@ -172,7 +182,7 @@ class Fits:
             if season is not None:
                 flat, ranged = flattened(season, closes, returns, ranged)
             made = fit_scale(flat, ranged, fitted_us=closes[-1], digest=digest)
-            known = replace(made, season=season)
+            known = made if season is None else with_season(made, season, flat, ranged)
             self.keep(known)
         return known
 

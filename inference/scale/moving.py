@@ -7,7 +7,7 @@ so that one bad print does not inflate the scale for months.
 
 A fit with a season (`season.py`) has laws of returns without the sizes of their hours: each return
 is divided by the size of the hour in which its bar ended, and sigma is multiplied by that of the
-hour in which the next bar is expected.
+hour in which the next bar is expected, and by the series' spread.
 
 The scale before return t uses bars before t only, and parameters fitted on earlier bars.
 """
@@ -48,16 +48,20 @@ class MovingScale:
     @property
     def sigma(self) -> float:
         """Volatility of the next bar."""
-        return self._flat_sigma() * self._size(self._next_hour())
+        return self._flat_sigma() * self._spread()
 
     @property
     def sigma_long(self) -> float:
         """Long-run volatility of a bar of the next bar's hour."""
-        return math.sqrt(self.long) * self._size(self._next_hour())
+        return math.sqrt(self.long) * self._spread()
 
     def _next_hour(self) -> int:
         season = self.fit.season
         return self.hour if season is None else season.next(self.hour)
+
+    def _spread(self) -> float:
+        season = self.fit.season
+        return 1.0 if season is None else season.spread(season.next(self.hour))
 
     def _size(self, hour: int) -> float:
         season = self.fit.season

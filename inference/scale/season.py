@@ -6,12 +6,15 @@ have no season.
 
 Rules:
     - A size is estimated on the returns of a fit only, which closed before its quarter. It is the
-      mean absolute return of the hour of day (over the level of its time), times that of the weekday, times that of the hour of
-      the week, each leaning on the level above it, so that a thin hour does not speak for itself.
+      mean absolute return (over the level of its time) of the hour of day, times that of the
+      weekday, times that of the hour of the week, each leaning on the level above it, so that a
+      thin hour does not speak for itself.
     - The next bar ends in the next *usual* hour: one that had a bar in at least half of the weeks.
       So nights, weekends and closed days are stepped over without a calendar of the exchange.
     - Summer time moves hours. Which rule moves those of a series, the United States', the European
-      Union's or none, is decided by its own returns, and recorded.
+      Union's or none, is decided by its own bars, and recorded.
+    - The scale is multiplied by one more number, the series' spread, so that its usual
+      standardised return has the size that rows shared by series are made for.
     - Sizes are integers in 1/10000: equal on every machine.
 
 Source: Taylor and Xu (1997), J. Empirical Finance 4(4), for sizes before a variance recursion.
@@ -19,6 +22,7 @@ Source: Taylor and Xu (1997), J. Empirical Finance 4(4), for sizes before a vari
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -42,8 +46,10 @@ AROUND: Final = 60
 """Returns on each side whose mean is the level of a return."""
 LEAST_LEVEL: Final = 0.1
 """Share of the mean of all below which such a level does not fall."""
-CLOCK_MARGIN: Final = 10.0
-"""Nats by which another clock must explain the returns better than that of the United States."""
+USUAL_MOVE: Final = 0.74
+"""Mean absolute standardised return to which a series' spread is calibrated."""
+SPREAD_WEIGHT: Final = 200
+"""Standardised returns of the usual size that are added before the spread is taken."""
 _DAY_HOURS: Final = 24
 _HOUR_US: Final = 3_600_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,6 +65,13 @@ class Clock(StrEnum):
     NONE = "none"
 
 
+CLOCK_MARGIN: Final = {Clock.US: 0.0, Clock.EU: 3.0, Clock.NONE: 10.0}
+"""Nats by which another clock must explain the returns better than that of the United States.
+
+The two kinds of summer time differ for four weeks a year only; no summer time for half of it.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Season:
     """Sizes of the hours of the week; hour 0 is Monday 00:00 to 01:00 UTC, less summer time."""
@@ -67,13 +80,15 @@ class Season:
     sizes_1e4: tuple[int, ...]
     usual: tuple[int, ...]
     """Hours in which a bar is expected, ascending."""
+    spread_1e4: int = UNIT
+    """By what the scale is multiplied besides, in 1/10000."""
 
     def __post_init__(self) -> None:
         """Raise `ScaleError` for other than 168 positive sizes, or hours out of order."""
-        if len(self.sizes_1e4) != WEEK_HOURS or min(self.sizes_1e4) <= 0:
-            raise ScaleError(f"expected {WEEK_HOURS} positive sizes of the hours of a week")
+        if len(self.sizes_1e4) != WEEK_HOURS or min(*self.sizes_1e4, self.spread_1e4) <= 0:
+            raise ScaleError(f"expected a spread and {WEEK_HOURS} sizes, all positive")
         hours = self.usual
-        if not hours or list(hours) != sorted(set(hours)) or not 0 <= hours[0]:
+        if not hours or list(hours) != sorted(set(hours)) or not hours[0] >= 0:
             raise ScaleError(f"expected ascending hours of the week, was {hours}")
         if hours[-1] >= WEEK_HOURS:
             raise ScaleError(f"expected hours below {WEEK_HOURS}, was {hours[-1]}")
@@ -91,6 +106,10 @@ class Season:
         """Return the size of an hour: 1 is usual."""
         return self.sizes_1e4[hour] / UNIT
 
+    def spread(self, hour: int) -> float:
+        """Return by what the scale of returns without sizes is multiplied in an hour."""
+        return self.sizes_1e4[hour] * self.spread_1e4 / UNIT**2
+
 
 def fit_season(closes_us: Sequence[int], log_returns: Sequence[float]) -> Season | None:
     """Return the season of returns that end at these closes, or None where there is none.
@@ -101,19 +120,34 @@ def fit_season(closes_us: Sequence[int], log_returns: Sequence[float]) -> Season
     if len(log_returns) < SEASON_MIN or not math.isfinite(level) or level <= 0.0:
         return None
     moves = _moves(log_returns, level)
-    best: tuple[float, Season] | None = None
-    for clock in Clock:
+    found = []
+    for clock, margin in CLOCK_MARGIN.items():
         hours = [hour_of_week(at, clock) for at in closes_us]
         season = _season_of(clock, hours, moves)
-        loss = math.fsum(
-            math.log(season.size(hour)) + move / season.size(hour)
-            for hour, move in zip(hours, moves, strict=True)
-        )
-        if best is None:
-            best = (loss - CLOCK_MARGIN, season)
-        elif loss < best[0]:
-            best = (loss, season)
-    return None if best is None else best[1]
+        found.append((_surprise(season, hours, moves) + margin, season))
+    return min(found, key=lambda one: one[0])[1]
+
+
+def _surprise(season: Season, hours: Sequence[int], moves: Sequence[float]) -> float:
+    """Return minus the log likelihood of the hours that have bars, and of the moves in them.
+
+    Under a clock that is not the series' own, bars spread over more hours and sizes mix.
+    """
+    counts = Counter(hours)
+    return math.fsum(
+        math.log(len(hours) / counts[hour]) + math.log(season.size(hour)) + move / season.size(hour)
+        for hour, move in zip(hours, moves, strict=True)
+    )
+
+
+def spread_of(standardised: Sequence[float]) -> int:
+    """Return the spread, in 1/10000, of a series whose returns over its scale are these.
+
+    Laws are fitted to variances, which a few large returns decide; rows are shared by series. The
+    spread brings the usual return of every series to the same size, whatever its tails.
+    """
+    total = math.fsum(map(abs, standardised)) + SPREAD_WEIGHT * USUAL_MOVE
+    return round(UNIT * total / ((len(standardised) + SPREAD_WEIGHT) * USUAL_MOVE))
 
 
 def _moves(log_returns: Sequence[float], level: float) -> list[float]:
@@ -141,13 +175,11 @@ def _season_of(clock: Clock, hours: Sequence[int], moves: Sequence[float]) -> Se
         for hour in range(WEEK_HOURS)
     ]
     mean = math.fsum(sizes[hour] for hour in hours) / len(hours)
-    counts = [0] * WEEK_HOURS
-    for hour in hours:
-        counts[hour] += 1
+    counts = Counter(hours)
     return Season(
         clock=clock,
         sizes_1e4=tuple(max(1, round(UNIT * size / mean)) for size in sizes),
-        usual=tuple(hour for hour in range(WEEK_HOURS) if 2 * counts[hour] >= max(counts)),
+        usual=tuple(hour for hour in range(WEEK_HOURS) if 2 * counts[hour] >= max(counts.values())),
     )
 
 
@@ -217,6 +249,7 @@ def season_document(season: Season) -> dict[str, Any]:
         "clock": season.clock.value,
         "sizes_1e4": list(season.sizes_1e4),
         "usual": list(season.usual),
+        "spread_1e4": season.spread_1e4,
     }
 
 
@@ -228,15 +261,15 @@ def season_from_document(document: Any) -> Season:  # noqa: ANN401 - JSON
     """
     if not isinstance(document, dict) or set(document) != _FIELDS:
         raise ScaleError(f"expected the fields {sorted(_FIELDS)}, was {document!r}")
-    sizes, usual = document["sizes_1e4"], document["usual"]
-    for values in (sizes, usual):
+    sizes, usual, spread = document["sizes_1e4"], document["usual"], document["spread_1e4"]
+    for values in (sizes, usual, [spread]):
         if not isinstance(values, list) or not all(type(value) is int for value in values):
             raise ScaleError(f"expected integers in a season, was {values!r}")
     try:
         clock = Clock(document["clock"])
     except ValueError as error:
         raise ScaleError(f"expected a clock of {[c.value for c in Clock]}: {error}") from error
-    return Season(clock=clock, sizes_1e4=tuple(sizes), usual=tuple(usual))
+    return Season(clock=clock, sizes_1e4=tuple(sizes), usual=tuple(usual), spread_1e4=spread)
 
 
-_FIELDS: Final = {"clock", "sizes_1e4", "usual"}
+_FIELDS: Final = {"clock", "sizes_1e4", "usual", "spread_1e4"}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from inference.scale.law import VarianceLaw
-from inference.scale.moving import RANGE_WEIGHT, VARIANCE_FLOOR
+from inference.scale.moving import RANGE_WEIGHT, VARIANCE_FLOOR, WINSOR_SIGMAS
 from inference.scale.ranges import LARGEST_SURPRISE, MONTH, STILL, WEEK
 from inference.scale.season import WEEK_HOURS
 from inference.training.data.series import Floats, Ints
@@ -25,6 +25,7 @@ class ScaleCloud:
         season, week = self.fit.season, range(WEEK_HOURS)
         self._next = np.asarray([hour if season is None else season.next(hour) for hour in week])
         self._sizes = np.asarray([1.0 if season is None else season.size(hour) for hour in week])
+        self._spreads = np.asarray([1.0 if season is None else season.spread(h) for h in week])
 
     def expected(self) -> Floats:
         """Return the next bar's expected log range variance; the fit must have a range law."""
@@ -38,11 +39,7 @@ class ScaleCloud:
 
     def sigma(self) -> Floats:
         """Return the volatility of the next bar."""
-        return self._flat_sigma() * self._size()
-
-    def _size(self) -> Floats:
-        """Return the size [n, 1] of the hour in which the next bar is expected."""
-        return np.asarray(self._sizes[self._next[self._hours]])
+        return np.asarray(self._flat_sigma() * self._spreads[self._next[self._hours]])
 
     def _flat_sigma(self) -> Floats:
         joined = 0.5 * np.log(self.garch * self.gjr)
@@ -52,9 +49,10 @@ class ScaleCloud:
         return np.asarray(np.exp(0.5 * ((1.0 - RANGE_WEIGHT) * joined + RANGE_WEIGHT * ranged)))
 
     def move(self, held: Floats) -> None:
-        """Advance by returns that are already held to 8 sigma."""
-        held = held / self._size()
+        """Advance by returns; each counts as at most 8 sigma."""
         self._hours = self._next[self._hours]
+        limit = WINSOR_SIGMAS * self._flat_sigma()
+        held = np.clip(held / self._sizes[self._hours], -limit, limit)
         law = self.fit.ranges
         if law is not None:
             expected = self.expected()
