@@ -14,7 +14,7 @@ from typing import Any
 
 from inference.codec.codec import log_returns
 from inference.codec.scaled import ScaledCodec, ranges_of
-from inference.snapshot import Bar, Snapshot
+from inference.snapshot import Bar, Frequency, Snapshot
 from inference.weights.registry import load_pair
 
 
@@ -33,8 +33,9 @@ class Scales:
         `known` are all bars up to that one, in order; more than the snapshot has.
         """
         closes, returns = [bar.close_time_us for bar in known], log_returns(known)
+        found, seasonal = ranges_of(known, returns), snapshot.frequency is not Frequency.DAILY
         with self._lock:
-            fit = self._fits.before(closes, returns, ranges_of(known, returns), len(known) - 1)
+            fit = self._fits.before(closes, returns, found, len(known) - 1, seasonal=seasonal)
         return replace(snapshot, scale=fit)
 
 

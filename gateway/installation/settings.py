@@ -110,7 +110,7 @@ class EngineSettings(SettingsSection):
         default=240.0, gt=0, description="longest wait for the engine's start, seconds"
     )
     model: Path = Field(
-        default=Path(__file__).parents[2] / "inference" / "models" / "pair_v3",
+        default=Path(__file__).parents[2] / "inference" / "models" / "pair_v4",
         description="folder of the model pair, with its manifest",
     )
 

@@ -49,6 +49,8 @@ def prompt_document(prompt: Prompt) -> dict[str, Any]:
     state: dict[str, Any] = {name: getattr(scale, name).hex() for name in names}
     if scale.ranges:
         state["ranges"] = [value.hex() for value in scale.ranges]
+    if scale.fit.season is not None:
+        state["hour"] = scale.hour
     return {**document, "scale": {"fit": scale.fit.digest, **state}}
 
 

@@ -2,6 +2,7 @@
 
 A return is divided by the joined volatility of GARCH, GJR and the bars' ranges
 (`inference.scale`), whose parameters come with the snapshot. All advance along a sampled path.
+Bars shorter than a day also have the sizes of the hours of the week, each bar its own.
 An untrained model on this scale, one row for every bar, is filtered historical simulation.
 """
 
@@ -53,7 +54,8 @@ class ScaledCodec(ReturnCodec):
         if len(snapshot.bars) < MIN_BARS:
             raise CodecError(f"expected at least {MIN_BARS} bars, was {len(snapshot.bars)}")
         returns = log_returns(snapshot.bars)
-        scales = scales_of(snapshot.scale, returns, ranges_of(snapshot.bars, returns))
+        closes = [bar.close_time_us for bar in snapshot.bars[1:]]
+        scales = scales_of(snapshot.scale, returns, ranges_of(snapshot.bars, returns), closes)
         pairs = zip(returns[BURN_IN:], scales, strict=False)  # the last scale has no return yet
         bins = [bin_of(value / scale.sigma) for value, scale in pairs]
         return Prompt(

@@ -4,6 +4,7 @@ Not here: tokens (`codec/`), scores of baselines.
 
     law       one variance recursion: GARCH or GJR, with its Student-t tails
     ranges    the log-HAR on each bar's open, high, low and close
+    season    sizes of the hours of the week, for bars shorter than a day
     fitted    the laws of one series as of one time, with who fitted them on what
     schedule  when a series is fitted again, and on which of its returns
     moving    the scale between two bars: all laws' variances, joined

@@ -13,6 +13,7 @@ from typing import Any, Final
 from inference.errors import ScaleError
 from inference.scale.law import VarianceLaw, law_document, law_from_document
 from inference.scale.ranges import RangeLaw, range_document, range_from_document
+from inference.scale.season import Season, season_document, season_from_document
 
 NO_FIT: Final = "default"
 """The `fitter` of a series that is too short, or whose estimation did not end."""
@@ -35,6 +36,8 @@ class ScaleFit:
     gjr: VarianceLaw
     ranges: RangeLaw | None = None
     """None where too few bars have a range."""
+    season: Season | None = None
+    """Sizes of the hours of the week; laws and ranges are of returns without them."""
 
     @property
     def digest(self) -> str:
@@ -79,7 +82,8 @@ def data_digest(
 
 
 def fit_document(fit: ScaleFit) -> dict[str, Any]:
-    """Return the fit as JSON values without floats."""
+    """Return the fit as JSON values without floats; `season` only where there is one."""
+    season = {} if fit.season is None else {"season": season_document(fit.season)}
     return {
         "fitter": fit.fitter,
         "fitted_us": fit.fitted_us,
@@ -88,6 +92,7 @@ def fit_document(fit: ScaleFit) -> dict[str, Any]:
         "garch": law_document(fit.garch),
         "gjr": law_document(fit.gjr),
         "ranges": None if fit.ranges is None else range_document(fit.ranges),
+        **season,
     }
 
 
@@ -97,7 +102,7 @@ def fit_from_document(document: Any) -> ScaleFit:  # noqa: ANN401 - JSON
     Raises:
         ScaleError: when a field is missing, unknown, or of another type.
     """
-    if not isinstance(document, dict) or set(document) != _FIELDS:
+    if not isinstance(document, dict) or set(document) - {"season"} != _FIELDS:
         raise ScaleError(f"expected the fields {sorted(_FIELDS)}, was {document!r}")
     texts = (document["fitter"], document["data_digest"])
     numbers = (document["fitted_us"], document["n_returns"])
@@ -111,6 +116,7 @@ def fit_from_document(document: Any) -> ScaleFit:  # noqa: ANN401 - JSON
         garch=law_from_document(document["garch"]),
         gjr=law_from_document(document["gjr"]),
         ranges=None if document["ranges"] is None else range_from_document(document["ranges"]),
+        season=season_from_document(document["season"]) if "season" in document else None,
     )
 
 

@@ -20,6 +20,7 @@ from inference.scale.law import VarianceLaw
 from inference.scale.moving import scales_of
 from inference.scale.ranges import FLOOR_SHARE, MONTH, STILL, WEEK, RangeLaw
 from inference.scale.schedule import BURN_IN, FIT_MIN, fit_part
+from inference.scale.season import Season, fit_season, flattened, spread_of
 
 FITTER: Final = f"arch {arch.__version__}"
 _PERCENT: Final = 100.0
@@ -138,11 +139,21 @@ def fit_scale(
     return replace(fit, ranges=fit_ranges(fit, log_returns, found))
 
 
+def with_season(
+    fit: ScaleFit, season: Season, flat: Sequence[float], found: Sequence[float | None]
+) -> ScaleFit:
+    """Return a fit of returns without the sizes of their hours with its season and spread."""
+    scales = scales_of(fit, flat, found)[:-1]
+    pairs = zip(flat[BURN_IN:], scales, strict=True)
+    spread = spread_of([value / scale.sigma for value, scale in pairs])
+    return replace(fit, season=replace(season, spread_1e4=spread))
+
+
 class Fits:
     """Fits by digest of their data: the same bars are estimated once. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._fits: dict[str, ScaleFit] = {}
+        self._fits: dict[tuple[str, bool], ScaleFit] = {}
 
     def before(
         self,
@@ -150,8 +161,13 @@ class Fits:
         log_returns: Sequence[float],
         found: Sequence[float | None],
         last: int,
+        *,
+        seasonal: bool = False,
     ) -> ScaleFit:
         """Return the fit in force after bar `last`; n bars have n - 1 returns and ranges.
+
+        `seasonal` is for bars shorter than a day: their hours of the week have sizes, where there
+        are enough returns (`season.py`).
 
         Raises:
             ScaleError: as in `fit_part`.
@@ -159,12 +175,17 @@ class Fits:
         part = fit_part(closes_us, last)
         closes, returns = closes_us[part.start + 1 : part.stop + 1], log_returns[part]
         digest = data_digest(closes, returns, found[part])
-        known = self._fits.get(digest)
+        season = fit_season(closes, returns) if seasonal else None
+        known = self._fits.get((digest, season is not None))
         if known is None:
-            known = fit_scale(returns, found[part], fitted_us=closes[-1], digest=digest)
+            flat, ranged = list(returns), list(found[part])
+            if season is not None:
+                flat, ranged = flattened(season, closes, returns, ranged)
+            made = fit_scale(flat, ranged, fitted_us=closes[-1], digest=digest)
+            known = made if season is None else with_season(made, season, flat, ranged)
             self.keep(known)
         return known
 
     def keep(self, fit: ScaleFit) -> None:
         """Take a fit that was just made."""
-        self._fits[fit.data_digest] = fit
+        self._fits[fit.data_digest, fit.season is not None] = fit

@@ -3,8 +3,9 @@
 import numpy as np
 
 from inference.scale.law import VarianceLaw
-from inference.scale.moving import RANGE_WEIGHT, VARIANCE_FLOOR
+from inference.scale.moving import RANGE_WEIGHT, VARIANCE_FLOOR, WINSOR_SIGMAS
 from inference.scale.ranges import LARGEST_SURPRISE, MONTH, STILL, WEEK
+from inference.scale.season import WEEK_HOURS
 from inference.training.data.series import Floats, Ints
 from inference.training.scaled.history import ScaledSeries
 
@@ -19,6 +20,12 @@ class ScaleCloud:
             for column in (series.garch, series.gjr, series.falls)
         )
         self.ranges = np.repeat(series.ranges[where][:, None, :], paths, axis=1)
+        self._hours = series.hours[where][:, None]
+        """[n, 1]: hour of the week of the last bar; all paths of an origin have the same."""
+        season, week = self.fit.season, range(WEEK_HOURS)
+        self._next = np.asarray([hour if season is None else season.next(hour) for hour in week])
+        self._sizes = np.asarray([1.0 if season is None else season.size(hour) for hour in week])
+        self._spreads = np.asarray([1.0 if season is None else season.spread(h) for h in week])
 
     def expected(self) -> Floats:
         """Return the next bar's expected log range variance; the fit must have a range law."""
@@ -32,6 +39,9 @@ class ScaleCloud:
 
     def sigma(self) -> Floats:
         """Return the volatility of the next bar."""
+        return np.asarray(self._flat_sigma() * self._spreads[self._next[self._hours]])
+
+    def _flat_sigma(self) -> Floats:
         joined = 0.5 * np.log(self.garch * self.gjr)
         if self.fit.ranges is None:
             return np.asarray(np.exp(0.5 * joined))
@@ -39,7 +49,10 @@ class ScaleCloud:
         return np.asarray(np.exp(0.5 * ((1.0 - RANGE_WEIGHT) * joined + RANGE_WEIGHT * ranged)))
 
     def move(self, held: Floats) -> None:
-        """Advance by returns that are already held to 8 sigma."""
+        """Advance by returns; each counts as at most 8 sigma."""
+        self._hours = self._next[self._hours]
+        limit = WINSOR_SIGMAS * self._flat_sigma()
+        held = np.clip(held / self._sizes[self._hours], -limit, limit)
         law = self.fit.ranges
         if law is not None:
             expected = self.expected()

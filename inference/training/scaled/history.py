@@ -58,6 +58,11 @@ class ScaledSeries:
     bins: Ints
     ratios: Ints
     """[n]: the prompt's ratio token."""
+    hours: Ints
+    """[n]: hour of the week in which the bar before a return ended; 0 without a season.
+
+    With a season, `garch`, `gjr`, `long`, `ranges` and `falls` are without the sizes of the hours.
+    """
 
     def between(self, start_us: int, end_us: int) -> Ints:
         """Return the returns that end in start <= t < end and have a scale."""
@@ -127,29 +132,33 @@ def scaled(
     returns: Sequence[float],
     shelf: FitShelf,
     from_us: int = 0,
+    *,
+    seasonal: bool = False,
 ) -> ScaledSeries:
     """Return a cleaned series with the scale before each return from the first fit on.
 
-    No fit is made before the first bar that closes at or after `from_us`.
+    No fit is made before the first bar that closes at or after `from_us`. `seasonal` gives hours of
+    the week their sizes.
     """
     count = len(returns)
     state = {name: np.full(count, np.nan) for name in ("garch", "gjr", "long", "sigmas")}
     ranges, falls = np.zeros((count, MONTH)), np.zeros(count)
-    fit_of, bins, ratios = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    fit_of, bins, ratios, hours = (np.zeros(count, dtype=np.int64) for _ in range(4))
     fits: list[ScaleFit] = []
     found = ranges_in(raw, times, returns)
     for start, stop in segments(times, max(FIT_MIN, bisect_left(times, from_us))):
-        fit = shelf.before(times, returns, found, start)
+        fit = shelf.before(times, returns, found, start, seasonal=seasonal)
         fits.append(fit)
         begin = max(0, start - SERVED_RETURNS)
-        scales = scales_of(fit, returns[begin:stop], found[begin:stop])
+        closes = times[begin + 1 : stop + 1]
+        scales = scales_of(fit, returns[begin:stop], found[begin:stop], closes)
         for index in range(max(start, begin + BURN_IN), stop):
             scale = scales[index - begin - BURN_IN]
             state["garch"][index], state["gjr"][index] = scale.garch, scale.gjr
             state["long"][index], state["sigmas"][index] = scale.long, scale.sigma
             if scale.ranges:
                 ranges[index], falls[index] = scale.ranges, scale.fall
-            fit_of[index] = len(fits) - 1
+            fit_of[index], hours[index] = len(fits) - 1, scale.hour
             bins[index] = bin_of(returns[index] / scale.sigma)
             ratios[index] = scale_tokens(scale)[0]
     known = np.flatnonzero(np.isfinite(state["gjr"]))
@@ -164,6 +173,7 @@ def scaled(
         fit_of=fit_of,
         bins=bins,
         ratios=ratios,
+        hours=hours,
         ranges=ranges,
         falls=falls,
         **state,

@@ -74,6 +74,11 @@ def served_rows(model: SmallLlama) -> Floats:
     return torch.stack(rows).numpy()
 
 
+def row_columns(pairs: slice) -> slice:
+    """Return the head's columns that hold the rows of these pairs of frequency and class."""
+    return slice(_PAIR + pairs.start, _PAIR + pairs.stop)
+
+
 def _embed(weight: Tensor) -> None:
     """Give every id one unit: its class, its frequency, or "other"."""
     weight[:, _OTHER] = 1.0

@@ -17,7 +17,7 @@ from inference.codec.scaled import ScaledCodec, codec_named
 from inference.scale.fitted import ScaleFit
 from inference.scale.fitting import Fits
 from inference.scale.ranges import range_variance
-from inference.snapshot import Bar, Snapshot
+from inference.snapshot import Bar, Frequency, Snapshot
 from inference.training.data.series import Floats, Ints
 from inference.training.evaluation.statistics.laws import binned
 from inference.training.evaluation.walkforward.rivals import Predicted
@@ -160,7 +160,8 @@ class PairForecaster:
             else None
             for value, (opened, high, low) in zip(returns, _shapes(past), strict=True)
         ]
-        return fits.before(closes, returns, found, len(closes) - 1)
+        seasonal = past.frequency is not Frequency.DAILY
+        return fits.before(closes, returns, found, len(closes) - 1, seasonal=seasonal)
 
 
 def _shapes(past: History) -> Floats:

@@ -12,6 +12,7 @@ from inference.scale.fitted import ScaleFit
 from inference.scale.fitting import FITTER
 from inference.scale.schedule import FIT_MAX, quarter_start_us
 from inference.snapshot import snapshot_document, snapshot_from_document
+from tests.doubles.hourly_cases import hourly_snapshot
 
 MODEL = Path("inference/models/pair_v1")
 
@@ -59,3 +60,12 @@ def test_later_bars_change_no_fit() -> None:
 def test_a_pair_of_codec_1_gets_no_scale() -> None:
     assert scales_for(MODEL) is None
     assert next(iter(load_playback().sessions(1))).snapshot.scale is None
+
+
+def test_hourly_bars_get_the_sizes_of_their_hours_and_daily_ones_none() -> None:
+    hourly = replace(hourly_snapshot(count=900, shown=901), scale=None)
+    found = Scales().on(hourly, hourly.bars).scale
+    assert found is not None
+    assert found.season is not None
+    assert len(found.season.usual) == 35
+    assert all(s.snapshot.scale is not None and s.snapshot.scale.season is None for s in played())
