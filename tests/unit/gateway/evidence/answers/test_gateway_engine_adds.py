@@ -2,16 +2,25 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace as struct_replace
 from typing_extensions import override
 
+from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.evidence.answers import engine_adds as answer
-from gateway.evidence.answers.engine_adds import EngineAdds, engine_adds, interval, print_adds
+from gateway.evidence.answers.engine_adds import (
+    ADDS_KINDS,
+    EngineAdds,
+    engine_adds,
+    interval,
+    print_adds,
+)
 from inference.speculation.rounds import row_bytes, row_values
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 from tests.doubles.row_engine import RowEngine
@@ -67,6 +76,35 @@ def test_only_targets_that_differ_by_the_band_count(played: MemoryDesk) -> None:
     assert said == beyond
     assert {one.band_bp for one in found.differing} == {band}
     assert all((one.held_lots > 0) == (one.engine_bp > one.gjr_bp) for one in found.differing)
+
+
+def leaves_again(of_both: list[tuple[str, int, int]], band: int) -> bool:
+    """Return whether some instrument's difference exceeds a band and then does not."""
+    for name in INSTRUMENTS:
+        beyond = [abs(one[1] - one[2]) >= band for one in of_both if one[0] == name]
+        if any(first and not after for first, after in pairwise(beyond)):
+            return True
+    return False
+
+
+def test_a_difference_inside_the_band_is_held_no_longer_and_leaving_it_costs(
+    played: MemoryDesk,
+) -> None:
+    """The same records under a wider band, which some differences leave again."""
+    of_both = targets(played)
+    gaps = [abs(one[1] - one[2]) for one in of_both]
+    band = next(gap for gap in sorted(set(gaps)) if leaves_again(of_both, gap))
+    found = EngineAdds(RUN)
+    for record in played.log.records(kinds=ADDS_KINDS):
+        if record.kind is Kind.POLICY_ACTIVATED:
+            body: Any = record.body
+            body["policy"]["sizing"]["no_trade_band"]["value"] = band
+            found.take(struct_replace(record, payload=canonical(body)))
+        else:
+            found.take(record)
+    assert found.compared == SESSIONS
+    assert 0 < len(found.differing) == sum(gap >= band for gap in gaps) < SESSIONS
+    assert found.closed_minor > 0
 
 
 def test_the_money_is_that_of_an_account_of_the_difference(played: MemoryDesk) -> None:
