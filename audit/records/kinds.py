@@ -124,6 +124,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "placebo:<attempt>",
     ),
     _spec(
+        Kind.GJR_MADE,
+        _D,
+        "attempt forecast? fitter? paths_blob? missing?",
+        "gjr:<attempt>",
+    ),
+    _spec(
         Kind.NEWS_TWIN_MADE,
         _D,
         "attempt prompt_digest forecast? capture_blob? capture_bytes? rounds? drafted? accepted? "
@@ -150,6 +156,13 @@ _TABLE: tuple[KindSpec, ...] = (
         "book_digest? target_exposure_bp? result? fill? market_now_us? quote? state? "
         "policy_status? judged_book_digest? inputs? paths?",
         "placebo_judged",
+    ),
+    _spec(
+        Kind.GJR_JUDGED,
+        _D,
+        RUN + "intent verdict sizing result fill market_now_us quote book_digest state "
+        "policy_status judged_book_digest inputs? paths?",
+        "gjr_judged",
     ),
     _spec(
         Kind.VERDICT_GIVEN,

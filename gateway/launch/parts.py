@@ -49,6 +49,7 @@ from gateway.launch.events import Events
 from gateway.launch.feeds import changed_terms
 from gateway.launch.plan import Plan
 from gateway.launch.session import refuse_lost, simulator_after
+from gateway.launch.threads.beside import BesideTheEngine
 from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
@@ -264,6 +265,7 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
             deadline_s=settings.deadline_s,
         ),
         seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
+        meanwhile=BesideTheEngine(),
     )
 
 

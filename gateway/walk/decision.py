@@ -5,15 +5,20 @@ Not here: what a step computes (`inference`, `risk`), what a record contains (`j
 leaves an unsealed decision without an order; recovery seals it as abandoned.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 from audit.records.record import Draft
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import forecast as journal_forecasts
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.ports import Case, Judged, SamplingPlan, Tick, Tools
+from gateway.walk.ports import Case, Judged, Tick, Tools
+from gateway.walk.projections.book import Twin
+from gateway.walk.sampled.gjr import GjrTwin, gjr_twin, paths_of_gjr
 from gateway.walk.sampled.joining import Joining, OwnPaths
 from gateway.walk.sampled.news import (
     NewsTwin,
@@ -39,6 +44,8 @@ from risk.approved import Approval
 from risk.intent import Intent
 from risk.state.paths.marginal import Marginal
 from risk.state.state import Stop
+
+_Made = TypeVar("_Made")
 
 
 class Result(StrEnum):
@@ -67,16 +74,18 @@ class Decision:
 class _Forecasts:
     target: Forecast
     placebo: Forecast
+    gjr: GjrTwin
     news: NewsTwin | None
     sampled_us: int
     join: Joining
     join_placebo: Joining
+    join_gjr: Joining
     join_news: Joining
 
 
 @dataclass(slots=True, kw_only=True)
 class _Asking:
-    """What a forecast is asked from; `plan` once its request is on record."""
+    """What a forecast is asked from; twins are begun once its request is on record."""
 
     case: Case
     prompt: Prompt
@@ -84,7 +93,8 @@ class _Asking:
     root: bytes
     size: int
     seed: bytes
-    plan: SamplingPlan | None = None
+    table: Callable[[], Sampled] | None = None
+    gjr: Callable[[], GjrTwin] | None = None
 
 
 def decide(case: Case, tools: Tools, section: Section) -> Decision:
@@ -116,7 +126,7 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
     sizing = case.propose(forecasts.target, book, tick.quote, case.book_paths)
     tools.ledger.append(
         journal.quote_taken(case, tick.quote),
-        judge_twin(case, section, forecasts.placebo, tick, forecasts.join_placebo),
+        *_twins_judged(case, section, forecasts, tick),
     )
     reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
     intent = case.intent_of(sizing)
@@ -124,6 +134,14 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
     tools.ledger.append(journal.intent_proposed(case, sizing, intent, book, words))
     reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
     return _judge(case, tools, section, forecasts, tick, intent)
+
+
+def _twins_judged(
+    case: Case, section: Section, forecasts: _Forecasts, tick: Tick
+) -> Iterator[Draft]:
+    yield judge_twin(Twin.PLACEBO, case, section, forecasts.placebo, tick, forecasts.join_placebo)
+    if forecasts.gjr.forecast is not None:
+        yield judge_twin(Twin.GJR, case, section, forecasts.gjr.forecast, tick, forecasts.join_gjr)
 
 
 def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Decision:
@@ -188,7 +206,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
             capture_digest=blob,
             policy=trajectory_policy(section.policy),
         )
-        placebo = _table_alone(asking, tools, section)
+        placebo = _awaited(asking.table)
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     news = made_twin(
@@ -200,7 +218,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
         seed=asking.seed,
         policy=trajectory_policy(section.policy),
     )
-    return _forecasts_made(case, tools, section, (target, placebo), news, samples.elapsed_us)
+    return _forecasts_made(asking, tools, section, (target, placebo), news, samples.elapsed_us)
 
 
 def _requested(
@@ -232,22 +250,22 @@ def _requested(
             news_twin=journal_forecasts.news_twin_named(asking.blank),
         ),
     )
-    asking.plan = how.plan
+    snapshot, prompt, seed, policy = case.snapshot, asking.prompt, asking.seed, section.policy
+    dropped = trajectory_policy(policy)
+    asking.table = tools.meanwhile(
+        lambda: tools.placebo.sample(
+            snapshot=snapshot, prompt=prompt, seed=seed, plan=how.plan, policy=dropped
+        )
+    )
+    asking.gjr = tools.meanwhile(partial(gjr_twin, case, prompt, seed, how.plan, policy))
     reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
     return request
 
 
-def _table_alone(asking: _Asking, tools: Tools, section: Section) -> Sampled:
-    """Return the table's forecast of the same seeds."""
-    if asking.plan is None:
-        raise AssertionError("the table is asked after the request was recorded")
-    return tools.placebo.sample(
-        snapshot=asking.case.snapshot,
-        prompt=asking.prompt,
-        seed=asking.seed,
-        plan=asking.plan,
-        policy=trajectory_policy(section.policy),
-    )
+def _awaited(twin: Callable[[], _Made] | None) -> _Made:
+    if twin is None:
+        raise AssertionError("a twin is awaited after the request was recorded")
+    return twin()
 
 
 def _engine_away(
@@ -257,30 +275,30 @@ def _engine_away(
     case = asking.case
     if not template_permitted(section.policy):
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
-    if asking.plan is None:
+    if asking.table is None:
         _requested(asking, tools, section, None)
     try:
-        table = _table_alone(asking, tools, section)
+        table = _awaited(asking.table)
     except ForecastError:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     tools.ledger.append(
         journal_forecasts.forecast_failed(case, reason=error.code, detail=str(error))
     )
     return _forecasts_made(
-        case, tools, section, (table, table), missing_twin(case, asking.blank, error), 0
+        asking, tools, section, (table, table), missing_twin(case, asking.blank, error), 0
     )
 
 
 def _forecasts_made(
-    case: Case,
+    asking: _Asking,
     tools: Tools,
     section: Section,
     both: tuple[Sampled, Sampled],
     news: NewsTwin | None,
     sampled_us: int,
 ) -> _Forecasts:
-    """Record the forecasts of target, table and news twin; under format 2 with their paths."""
-    marginals: list[Marginal] = []
+    """Record the forecasts of target and twins; under format 2 with their paths."""
+    case, gjr, marginals = asking.case, _awaited(asking.gjr), list[Marginal]()
     if section.policy.families is not None:
         marginals = [journal_forecasts.marginal_of(case.snapshot, one) for one in both]
     blobs = [tools.ledger.put_blob(journal_forecasts.marginal_bytes(one)) for one in marginals]
@@ -288,10 +306,13 @@ def _forecasts_made(
     verdicts = ""
     if trajectory_policy(section.policy) is not None:
         verdicts = tools.ledger.put_blob(journal_forecasts.verdicts_bytes(both[0]))
+    if gjr.paths:
+        tools.ledger.put_blob(gjr.paths)
     target, placebo = (one.forecast for one in both)
     records = tools.ledger.append(
         journal_forecasts.forecast_made(case, target, paths, verdicts),
         journal_forecasts.placebo_made(case, placebo, table_paths),
+        gjr.record,
         *(() if news is None else (news.record,)),
     )
     own = [
@@ -303,6 +324,8 @@ def _forecasts_made(
     return _Forecasts(
         target=target,
         placebo=placebo,
+        gjr=gjr,
+        join_gjr=section.paths.joining(paths_of_gjr(gjr, records[0].seq)),
         news=news,
         join_news=section.paths.joining(paths_of_twin(case, news, beside)),
         sampled_us=sampled_us,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
@@ -247,6 +247,22 @@ class Case:
         )
 
 
+_Made = TypeVar("_Made")
+
+
+class Meanwhile(Protocol):
+    """Does pure work while the walk waits for the engine."""
+
+    def __call__(self, work: Callable[[], _Made]) -> Callable[[], _Made]:
+        """Begin; return what waits for the result, or raises what the work raised."""
+        ...
+
+
+def afterwards(work: Callable[[], _Made]) -> Callable[[], _Made]:
+    """Do the work when its result is asked for: a `Meanwhile` without a thread."""
+    return work
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """The ports and pure parts that `decide` uses."""
@@ -258,6 +274,7 @@ class Tools:
     placebo: TableModel
     plan: SamplingPlan
     seed_root: Callable[[int], tuple[bytes, int]]
+    meanwhile: Meanwhile = afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

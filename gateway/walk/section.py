@@ -23,7 +23,7 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal.decision import policy_named
 from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_under, verdict_given
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
-from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.gathering import (
     BasisFold,
@@ -31,6 +31,7 @@ from gateway.walk.projections.gathering import (
     Gathering,
     firm_books,
     moment_of,
+    twin_fold,
 )
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.joining import PathsOnRecord
@@ -79,7 +80,7 @@ class Section:
         self._folds: dict[str, BasisFold] = {}
         self._deposits: dict[str, int] = {}
         self.kept = KeptOrders(KEPT)
-        self._placebos: dict[str, BasisFold] = {}
+        self._twins: dict[tuple[Twin, str], BasisFold] = {}
         self._kill_epoch = LedgerKillEpoch(reader)
         self.differences = Differences(reader)
         self.stops = Stops(reader)
@@ -106,12 +107,8 @@ class Section:
                 events=book_events,
                 account=account,
             )
-            self._placebos[account] = BasisFold(
-                books=BookFold(Book.empty(f"{account}.placebo", equity_minor)),
-                kinds=PLACEBO_KINDS,
-                events=placebo_events,
-                account=account,
-            )
+            for twin in Twin:
+                self._twins[twin, account] = twin_fold(twin, account, equity_minor)
 
     def open_beside(self, account: str, beside: str) -> None:
         """Open an account with the deposit of another one, unless it is open."""
@@ -129,10 +126,10 @@ class Section:
         book = self.book(account)
         return apply(book, Released(decision_id=decision_id, time_us=book.as_of_us))
 
-    def placebo_book(self, account: str) -> Book:
-        """Return the book of the account's placebo twin."""
+    def twin_book(self, twin: Twin, account: str) -> Book:
+        """Return the book of the account's twin."""
         with self._lock:
-            return self._advance(self._placebos[account]).book
+            return self._advance(self._twins[twin, account]).book
 
     def status(self) -> PolicyStatus:
         """Return the policy's status by a wall clock that never goes back."""
@@ -281,12 +278,12 @@ class Section:
                     return self._ledger.append(*made, guard=guard)
             raise NotReadyError(part="section", state="moved under every try")
 
-    def judge_placebo(
-        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    def judge_twin(
+        self, twin: Twin, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
-        """Evaluate the twin's intent against its own book; commit nothing."""
+        """Evaluate a twin's intent against its own book; commit nothing."""
         with self._lock:
-            fold = self._advance(self._placebos[case.tags.account])
+            fold = self._advance(self._twins[twin, case.tags.account])
             state = self._state(case, fold, intent, forecast, tick, renewal=False)
             return evaluate(self.policy, state, intent), state
 

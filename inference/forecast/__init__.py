@@ -7,6 +7,7 @@ Not here: the vocabulary of news.
     target      a capture to the integer forecast, also for replay
     outcome     a forecast against what came: scores, ranks, evidence that they are uneven
     placebo     the placebo twin: the same forecast from the table alone
+    gjr         the GJR twin: the same forecast simulated from the recorded fit of GJR-t
     verdicts    each trajectory kept or dropped, with its reason, as it is recorded
     regime      calm or turbulent, from the bars
     divergence  how far words lean against the latest moves

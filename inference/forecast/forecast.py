@@ -10,7 +10,6 @@ noise. `horizon_vol`, `expected` and the interval come from the paths.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from fractions import Fraction
 from math import expm1, fsum, isfinite, isqrt, sqrt
 from typing import Any
 
@@ -30,6 +29,7 @@ class ForecastSource(StrEnum):
 
     TARGET = "target"
     TABLE = "table"
+    GJR = "gjr"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +239,10 @@ def to_1e8(value: float) -> int:
 def _scaled(value: float, scale: int) -> int:
     if not isfinite(value):
         raise ForecastError(f"{value} is not a number")
-    scaled = round(Fraction(value) * scale)  # exact, half-even
+    part, whole = value.as_integer_ratio()
+    scaled, rest = divmod(part * scale, whole)  # exact, then half-even
+    if 2 * rest > whole or (2 * rest == whole and scaled % 2):
+        scaled += 1
     if not -_INT64 <= scaled < _INT64:
         raise ForecastError(f"{value} does not fit 64 bits")
     return scaled

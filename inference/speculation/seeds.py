@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import accumulate
+from struct import unpack
 
 _SALT = b"countersign/decision-seed/v1"
 _DRAW = b"countersign/draw/v1"
@@ -33,6 +34,7 @@ class Purpose(IntEnum):
     SAMPLE = 4
     PLACEBO = 5
     SELF_TEST = 6
+    GJR = 7
 
 
 def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
@@ -80,6 +82,20 @@ def token_draw(seed: int, purpose: Purpose, position: int, index: int = 0) -> fl
     return (2 * (_bits(seed, purpose, position, index) >> 12) + 1) / (1 << 53)
 
 
+def four_draws(
+    seed: int, purpose: Purpose, position: int, index: int
+) -> tuple[float, float, float, float]:
+    """Return four uniform draws, 53 bits each, of one hash; the first is `token_draw`'s."""
+    digest = hashlib.sha256(_message(seed, purpose, position, index)).digest()
+    a, b, c, d = unpack(">4Q", digest)
+    return (
+        (2 * (a >> 12) + 1) / (1 << 53),
+        (2 * (b >> 12) + 1) / (1 << 53),
+        (2 * (c >> 12) + 1) / (1 << 53),
+        (2 * (d >> 12) + 1) / (1 << 53),
+    )
+
+
 def pick(row: Sequence[float], draw: float) -> int:
     """Return the index that `draw` picks from `row` by inverse cumulative sum.
 
@@ -100,11 +116,15 @@ def pick(row: Sequence[float], draw: float) -> int:
 
 
 def _bits(seed: int, purpose: Purpose, position: int, index: int) -> int:
-    message = (
+    message = _message(seed, purpose, position, index)
+    return int.from_bytes(hashlib.sha256(message).digest()[:8], "big")
+
+
+def _message(seed: int, purpose: Purpose, position: int, index: int) -> bytes:
+    return (
         _DRAW
         + seed.to_bytes(8, "big")
         + bytes((purpose,))
         + position.to_bytes(4, "big")
         + index.to_bytes(2, "big")
     )
-    return int.from_bytes(hashlib.sha256(message).digest()[:8], "big")

@@ -27,6 +27,7 @@ from gateway.installation.keys.roles import Role
 from gateway.walk.decision import Result, decide
 from gateway.walk.dispatch import dispatch
 from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.book import Twin
 from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
@@ -243,7 +244,10 @@ class MemoryDesk:
             "books": [
                 document_of(book)
                 for account in (RUN, AGENT_ACCOUNT)
-                for book in (own.section.book(account), own.section.placebo_book(account))
+                for book in (
+                    own.section.book(account),
+                    own.section.twin_book(Twin.PLACEBO, account),
+                )
             ],
         }
 

@@ -43,6 +43,7 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/stops/resume"),
         ("GET", "/v1/fairness"),
         ("GET", "/v1/flow"),
+        ("GET", "/v1/engine-adds"),
         ("GET", "/v1/cases"),
         ("GET", "/v1/cases/{case_id}"),
         ("POST", "/v1/cases/{case_id}/notes"),

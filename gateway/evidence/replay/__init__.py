@@ -7,10 +7,10 @@ Not here: a live part, a clock.
     whole     every decision of a ledger, one after the other
     past      one decision's records, and every comparison
     planning  what a forecast asks: the checkpoint of its seeds, its mode, its paths
-    forecast  request, snapshot, seeds, rounds, forecast, placebo
+    forecast  request, snapshot, seeds, rounds, forecast, twins
     weights   the rows behind a forecast, from the weights
     engine    the sampling again, bit for bit
-    intent    quote, sizing, intent, placebo, verdict, answers
+    intent    quote, sizing, intent, twins, verdict, answers
     order     announcement, message, reports, seal
     cancel    a cancel that somebody asked for: the request, how it ended
     replace   a replace: the request, its verdict, the message, how it ended

@@ -1,4 +1,4 @@
-"""Replay of a forecast: request, snapshot, seeds, rounds, forecast, placebo.
+"""Replay of a forecast: request, snapshot, seeds, rounds, forecast, twins.
 
 Nothing is sampled again: every accept and reject is decided again from the capture, exactly, and
 the forecasts follow. `weights` asks whether the capture's numbers are those of the weights. Elapsed
@@ -17,13 +17,14 @@ from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import HEARS_WORDS, Attempt, Past, matches, same
+from gateway.evidence.replay.past import HAS_GJR, HEARS_WORDS, Attempt, Past, matches, same
 from gateway.evidence.replay.planning import plan_of, seed_root
 from gateway.walk.journal import decision as journal_decisions
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.persons import RECORDED, with_fields
 from gateway.walk.journal.run import MarkTaken, ModelLoaded
 from gateway.walk.ports import Case, Tick
+from gateway.walk.sampled.gjr import gjr_twin, paths_of_gjr
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import NewsTwin, twin_of
 from gateway.walk.sampled.planning import template_permitted, trajectory_policy
@@ -231,6 +232,10 @@ def forecast_made(past: Past, record: Record) -> str:
     placebos = [r for r in past.records if r.kind is Kind.PLACEBO_MADE]
     if made.attempt not in {journal.ForecastAttempt.of(r).attempt for r in placebos}:
         raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
+    simulated = [r for r in past.records if r.kind is Kind.GJR_MADE]
+    beside = {journal_decisions.GjrMade.of(r).attempt for r in simulated}
+    if past.rules >= HAS_GJR and made.attempt not in beside:
+        raise ReplayDiffersError(step="gjr_made", detail="no GJR twin beside the forecast")
     twins = [r for r in past.records if r.kind is Kind.NEWS_TWIN_MADE]
     there = made.attempt in {journal.NewsTwinMade.of(r).attempt for r in twins}
     if attempt.blank is not None and not there:
@@ -289,6 +294,22 @@ def placebo_made(past: Past, record: Record) -> str:
     matches(record, journal.placebo_made(case, attempt.twin, named))
     attempt.made_seq = record.seq
     return "the table model's forecast"
+
+
+def gjr_made(past: Past, record: Record) -> str:
+    """Simulate GJR again from the fitted scale of the snapshot: it is pure."""
+    case, prompt = past.opened(record)
+    made = journal_decisions.GjrMade.of(record)
+    attempt = past.attempt(record, made.attempt)
+    if attempt.target is None:
+        raise ReplayDiffersError(step="gjr_made", detail="no forecast_made before it")
+    twin = gjr_twin(case, prompt, attempt.seed, attempt.plan, past.policy)
+    if twin.paths:
+        _blob(past, record, _digest(twin.paths))
+    matches(record, twin.record)
+    attempt.gjr = twin
+    attempt.gjr_own = paths_of_gjr(twin, -1 if attempt.own is None else attempt.own.seq)
+    return f"none: {made.missing}" if made.missing else "the simulation of GJR"
 
 
 def news_twin_made(past: Past, record: Record) -> str:

@@ -1,4 +1,4 @@
-"""Replay of quote, sizing, intent, placebo, verdict and answers.
+"""Replay of quote, sizing, intent, twins, verdict and answers.
 
 The books are folded again. A sizing names its book by a digest, a verdict by its basis. Readings of
 clocks, of the policy's signatures and of the kill word are taken as they stand; the verdict's
@@ -30,8 +30,10 @@ from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.verdict import result_under
 from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.book import Twin
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
+from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import paths_of_twin, what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
@@ -56,26 +58,26 @@ class RecordedInstant(MarketInstant):
 
 
 class RecordedShadow:
-    """The placebo side of the section, read from the record."""
+    """A twin's side of the section, read from the record."""
 
-    def __init__(self, past: Past, record: Record, attempt: Attempt) -> None:
+    def __init__(self, twin: Twin, past: Past, record: Record, attempt: Attempt) -> None:
         """Fold the twin's books of that time."""
         self._record = record
-        self._basis = journal.PlaceboBasis.of(record)
+        self._basis = journal.TwinBasis.of(record)
         self._policy: Policy = past.policy
         self._books = [
             *past.twin_books(
-                account=past.tags.account, after=attempt.made_seq, before=attempt.quote_seq
+                twin, account=past.tags.account, after=attempt.made_seq, before=attempt.quote_seq
             )
         ]
 
-    def placebo_book(self, account: str) -> Book:
+    def twin_book(self, twin: Twin, account: str) -> Book:
         """Return the book that the sizing's digest names."""
-        del account
+        del twin, account
         return named(iter(self._books), self._basis.book_digest, self._record)
 
-    def judge_placebo(
-        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    def judge_twin(
+        self, twin: Twin, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
         """Evaluate with the recorded readings.
 
@@ -83,7 +85,7 @@ class RecordedShadow:
             ReplayDiffersError: when the record has none.
         """
         if self._basis.state is None:
-            raise ReplayDiffersError(step="placebo_judged", detail="payload.state")
+            raise ReplayDiffersError(step=twin.judged.value, detail="payload.state")
         inputs = self._basis.judged_inputs
         state = RiskState(
             now_us=self._basis.market_now_us,
@@ -113,21 +115,40 @@ def quote_taken(past: Past, record: Record) -> str:
     matches(record, journal.quote_taken(case, attempt.quote))
     if past.first(Kind.PLACEBO_JUDGED) is None:
         raise ReplayDiffersError(step="placebo_judged", detail="is missing beside the quote")
+    simulated = attempt.gjr is not None and attempt.gjr.forecast is not None
+    if simulated and past.first(Kind.GJR_JUDGED) is None:
+        raise ReplayDiffersError(step="gjr_judged", detail="is missing beside the quote")
     return f"{attempt.quote.bid_ticks} to {attempt.quote.ask_ticks} ticks"
 
 
 def placebo_judged(past: Past, record: Record) -> str:
-    """Size, judge and fill the twin again, with the walk's own function."""
-    case, _ = past.opened(record)
+    """Size, judge and fill the table's twin again, with the walk's own function."""
     attempt = past.attempt(record, 0)
-    quote, twin = attempt.quote, attempt.twin
-    if quote is None or twin is None:
-        raise ReplayDiffersError(step="placebo_judged", detail="no quote_taken before it")
-    judged = journal.PlaceboJudged.of(record)
-    instant = RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
-    shadow = RecordedShadow(past, record, attempt)
-    tick = Tick(quote=quote, instant=instant)
-    matches(record, judge_twin(case, shadow, twin, tick, past.paths.joining(attempt.twin_own)))
+    return _twin_judged(past, record, Twin.PLACEBO, attempt.twin, attempt.twin_own)
+
+
+def gjr_judged(past: Past, record: Record) -> str:
+    """Size, judge and fill the GJR twin again likewise."""
+    attempt = past.attempt(record, 0)
+    made = None if attempt.gjr is None else attempt.gjr.forecast
+    return _twin_judged(past, record, Twin.GJR, made, attempt.gjr_own)
+
+
+def _twin_judged(
+    past: Past, record: Record, twin: Twin, made: Forecast | None, own: OwnPaths | None
+) -> str:
+    case, _ = past.opened(record)
+    attempt, step = past.attempt(record, 0), record.kind.value
+    if made is None:
+        raise ReplayDiffersError(step=step, detail="no forecast of the twin before it")
+    if attempt.quote is None:
+        raise ReplayDiffersError(step=step, detail="no quote_taken before it")
+    judged = journal.TwinJudged.of(record)
+    shadow = RecordedShadow(twin, past, record, attempt)
+    tick = Tick(
+        quote=attempt.quote, instant=RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
+    )
+    matches(record, judge_twin(twin, case, shadow, made, tick, past.paths.joining(own)))
     return judged.result
 
 

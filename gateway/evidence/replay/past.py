@@ -5,7 +5,7 @@ Not here: what a step recomputes (`forecast`, `intent`, `order`).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -28,8 +28,9 @@ from gateway.walk.journal.forecast import ModeChosen
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, SamplingPlan, Tags
-from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
 from gateway.walk.projections.standing import Standing
+from gateway.walk.sampled.gjr import GjrTwin
 from gateway.walk.sampled.joining import OwnPaths, PathsOnRecord
 from gateway.walk.sampled.news import NewsTwin
 from gateway.walk.sampled.planning import LookedInto
@@ -50,6 +51,8 @@ SEEDS_BOUND: Final = 3
 """From these rules on, a seed's root follows `SEED_RULE`."""
 HEARS_WORDS: Final = 4
 """From these rules on, each decision says what words did to it."""
+HAS_GJR: Final = 5
+"""From these rules on, each forecast has its GJR twin, or says why there is none."""
 NAMES_POLICY: Final = 2
 """From these rules on, records name the policy in force and requests to a person their end."""
 
@@ -73,8 +76,10 @@ class Attempt:
     news: NewsTwin | None = None
     news_capture: Evidence | None = None
     twin: Forecast | None = None
+    gjr: GjrTwin | None = None
     own: OwnPaths | None = None
     twin_own: OwnPaths | None = None
+    gjr_own: OwnPaths | None = None
     made_seq: int = -1
     quote: Quote | None = None
     quote_seq: int = -1
@@ -250,16 +255,18 @@ class Past:
         """Yield the account's book at record `after`, and after each record until `before`."""
         return self._folds(account, Book.empty(account, self.run.equity_minor), after, before)
 
-    def twin_books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
-        """Yield the placebo twin's books likewise."""
-        book = Book.empty(f"{account}.placebo", self.run.equity_minor)
-        return self._folds(account, book, after, before, twin=True)
+    def twin_books(self, twin: Twin, *, account: str, after: int, before: int) -> Iterator[Book]:
+        """Yield a twin's books likewise."""
+        book = Book.empty(twin.account(account), self.run.equity_minor)
+        return self._folds(account, book, after, before, twin)
 
     def _folds(
-        self, account: str, book: Book, after: int, before: int, *, twin: bool = False
+        self, account: str, book: Book, after: int, before: int, twin: Twin | None = None
     ) -> Iterator[Book]:
-        kinds: tuple[Kind, ...] = PLACEBO_KINDS if twin else BOOK_KINDS
-        events: Callable[[Record], tuple[FoldEvent, ...]] = placebo_events if twin else book_events
+        kinds: tuple[Kind, ...] = BOOK_KINDS if twin is None else twin.kinds
+        events: Callable[[Record], tuple[FoldEvent, ...]] = (
+            book_events if twin is None else partial(twin_events, twin)
+        )
         fold, begun = BookFold(book), False
         for record in self.reader.records(kinds=kinds, account=account, before_seq=before):
             if record.seq > after:

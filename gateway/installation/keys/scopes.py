@@ -22,8 +22,8 @@ from gateway.errors import SettingsError
 from risk.intent import Side
 
 ACCOUNT: Final = r"^[a-z][a-z0-9-]{1,31}$"
-TAKEN: Final = frozenset({"agent", "placebo"})
-"""Accounts that a scope may not name: the one that keys without a scope share, and the twin's."""
+TAKEN: Final = frozenset({"agent", "placebo", "gjr"})
+"""Accounts that a scope may not name: the one that keys without a scope share, and the twins'."""
 MINOR_PER_UNIT: Final = 100
 EXAMPLE: Final = """\
 instruments = ["SPXN"]           # symbols

@@ -14,13 +14,14 @@ from typing import Any
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.evidence.answers.engine_adds import engine_adds
 from gateway.launch.paper.acceptance_rate import TableFigure
-from gateway.walk.journal.decision import DecisionSealed, PlaceboJudged
+from gateway.walk.journal.decision import DecisionSealed, TwinJudged
 from gateway.walk.journal.forecast import ForecastRequested, RoundsCaptured
 from gateway.walk.journal.order import OrderReported, OrderSent
 from gateway.walk.journal.run import MarkTaken, RunMember
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.book import book_events, placebo_events
+from gateway.walk.projections.book import Twin, book_events, twin_events
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 
@@ -76,10 +77,14 @@ def summarise(
     own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
     agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
     curve = _Curve(BookFold(Book.empty(account, equity_minor)))
-    placebo = _Curve(BookFold(Book.empty(f"{account}.placebo", equity_minor)))
+    twins = {
+        twin: _Curve(BookFold(Book.empty(twin.account(account), equity_minor))) for twin in Twin
+    }
     for record in reader.records(account=account):
         curve.take(record, book_events(record))
-        placebo.take(record, placebo_events(record))
+        for twin, beside in twins.items():
+            beside.take(record, twin_events(twin, record))
+    placebo = twins[Twin.PLACEBO]
     kinds = Counter(r.kind for r in own)
     reports = [OrderReported.of(r) for r in own if r.kind is Kind.ORDER_REPORTED]
     verdicts = [VerdictGiven.of(r) for r in own if r.kind is Kind.VERDICT_GIVEN]
@@ -111,9 +116,11 @@ def summarise(
         "placebo_vol_tracking_error": _rounded(placebo.tracking_error(target_vol_bp)),
         "pnl_minor": curve.book.equity_minor - equity_minor,
         "placebo_pnl_minor": placebo.book.equity_minor - equity_minor,
-        "placebo_orders": sum(
-            1 for r in own if r.kind is Kind.PLACEBO_JUDGED and PlaceboJudged.of(r).fill is not None
-        ),
+        "placebo_orders": _fills(own, Twin.PLACEBO),
+        "gjr_vol_tracking_error": _rounded(twins[Twin.GJR].tracking_error(target_vol_bp)),
+        "gjr_pnl_minor": twins[Twin.GJR].book.equity_minor - equity_minor,
+        "gjr_orders": _fills(own, Twin.GJR),
+        "engine_adds": _adds(reader, account),
         "false_holds_per_100": _false_holds(verdicts),
         "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
     }
@@ -147,6 +154,17 @@ def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
         elif record.kind is Kind.ROUNDS_CAPTURED:
             found.append((RoundsCaptured.of(record).capture_blob, prompt))
     return found
+
+
+def _adds(reader: LedgerReader, account: str) -> dict[str, Any]:
+    """Return what the engine adds to GJR, without the single decisions."""
+    document = engine_adds(reader, account).document()
+    return {name: value for name, value in document.items() if name not in {"account", "orders"}}
+
+
+def _fills(records: Iterable[Record], twin: Twin) -> int:
+    """Count the orders that a twin would have had filled."""
+    return sum(1 for r in records if r.kind is twin.judged and TwinJudged.of(r).fill is not None)
 
 
 def _agents(records: list[Record]) -> dict[str, Any]:

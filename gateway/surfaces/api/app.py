@@ -29,6 +29,7 @@ from gateway.surfaces.api.control import (
     backfill,
     cases,
     differences,
+    engine_adds,
     fairness,
     flow,
     kill,
@@ -88,7 +89,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
     control = (backfill, kill, stops, differences, adjustments, policies)
-    oversight = (fairness, flow, scores, cases, reviews)
+    oversight = (fairness, flow, scores, engine_adds, cases, reviews)
     resources = (*agents, *control, *oversight)
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)

@@ -24,6 +24,7 @@ from gateway.desk.persons.oversight.reviews import (
 from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.evidence.answers.days import FlowDays, FlowReport
+from gateway.evidence.answers.engine_adds import EngineAdds, engine_adds
 from gateway.evidence.answers.outcomes import Scores, scores_of
 from gateway.evidence.statement import date_of
 from gateway.feeds.live.overview import FeedLine, overview
@@ -44,6 +45,10 @@ class DeskActions:
         """Return refusals and times of a range of UTC days; today's without a first day."""
         begins = first or date_of(self._desk.own.dispatching.wall_us())
         return self._days.between(begins, last or begins)
+
+    def engine_adds(self, account: str) -> EngineAdds:
+        """Return what the engine adds to GJR in an account."""
+        return engine_adds(self._desk.own.reader, account)
 
     def scores(self) -> Scores:
         """Return what the scores on record say."""

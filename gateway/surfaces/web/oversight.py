@@ -6,7 +6,7 @@ Not here: what an approver is shown and what an answer does (`gateway.desk.perso
 from collections.abc import Callable
 from typing import Annotated, Final, Protocol
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
@@ -15,6 +15,7 @@ from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import GatewayError
+from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import WATCH, Posted, SignedIn, reader_of
@@ -26,6 +27,7 @@ APPROVALS: Final = "/approvals"
 CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
+ADDS: Final = "/engine-adds"
 
 
 class ApprovalActions(Protocol):
@@ -234,9 +236,12 @@ class ScoreActions(Protocol):
     def scores(self) -> Scores:
         """Return what the scores on record say."""
 
+    def engine_adds(self, account: str) -> EngineAdds:
+        """Return what the engine adds to GJR in an account."""
+
 
 class ScorePages:
-    """The handler of scores."""
+    """The handlers of scores and of what the engine adds."""
 
     def __init__(self, actions: ScoreActions, sheets: Sheets) -> None:
         self._actions = actions
@@ -245,8 +250,9 @@ class ScorePages:
     def routes(
         self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
     ) -> APIRouter:
-        """Return the route; `guarded` answers while the ledger does not."""
+        """Return the routes; `guarded` answers while the ledger does not."""
         router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        router.add_api_route(ADDS, guarded(self.added), methods=["GET"], dependencies=seen)
         router.add_api_route(SCORES, guarded(self.shown), methods=["GET"], dependencies=seen)
         return router
 
@@ -255,6 +261,14 @@ class ScorePages:
         view = score_view(self._actions.scores())
         self._actions.note_read(reader_of(request), "scores")
         return self._sheets.page(request, "scores.html", {"view": view}, here="/ledger")
+
+    def added(
+        self, request: Request, account: Annotated[str, Query(max_length=100)] = ""
+    ) -> Response:
+        """Show which decisions differ from GJR's, and what became of them."""
+        view = self._actions.engine_adds(account).document()
+        self._actions.note_read(reader_of(request), "engine adds")
+        return self._sheets.page(request, "engine_adds.html", {"view": view}, here="/ledger")
 
 
 class OversightActions(ApprovalActions, CaseActions, ReviewActions, ScoreActions, Protocol):

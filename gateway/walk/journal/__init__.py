@@ -4,7 +4,7 @@
 apart by field names. Not here: when a record is appended.
 
     contents    what the readers share: typed contents, fills, endings
-    decision    request, quote, intent, placebo and seal of a decision
+    decision    request, quote, intent, twins and seal of a decision
     forecast    snapshot, sampling request, captured rounds and forecast
     order       an order: announced, handed out, reported, ended
     cancel      a cancel that somebody asked for: the request, how it ended

@@ -1,4 +1,4 @@
-"""Records of a decision: request, quote, intent, placebo, seal.
+"""Records of a decision: request, GJR twin, quote, intent, twins' verdicts, seal.
 
 Not here: when a record is appended (`gateway.walk.decision`, `dispatch`, `settlement`).
 """
@@ -14,6 +14,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents, Fill
 from gateway.walk.ports import Case
+from inference.forecast.forecast import Forecast, forecast_document
 from risk.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
@@ -26,12 +27,12 @@ from risk.state.state import KillState, Phase, Quote
 GATEWAY: Final = "gateway"
 
 
-RECORD_RULES: Final = 4
+RECORD_RULES: Final = 5
 """What a run promises of its decisions' records; a run without it is of version 1.
 
 From 2 on, each decision names the policy in force, and a request to a person names its end. From 3
 on, seeds follow `SEED_RULE`. From 4 on, each decision has its news twin, or says that it needs none
-or why it is missing.
+or why it is missing. From 5 on, each forecast has its GJR twin, or says why there is none.
 """
 
 
@@ -100,6 +101,41 @@ class IntentReceived(Contents, frozen=True, kw_only=True):
     account: str = ""
     scope_digest: str = ""
     flattens: str = ""
+
+
+def gjr_made(case: Case, forecast: Forecast, fitter: str, paths: str = "") -> Draft:
+    """The simulation of GJR, against which the engine's worth is measured.
+
+    `fitter` is who estimated its parameters; `paths` its paths' blob under format 2.
+    """
+    named: dict[str, JSON] = {"paths_blob": paths} if paths else {}
+    return _gjr(case, {"forecast": forecast_document(forecast), "fitter": fitter, **named})
+
+
+def gjr_missing(case: Case, *, reason: str, detail: str) -> Draft:
+    """There is no GJR twin, and why; the decision goes on without."""
+    return _gjr(case, {"missing": reason, "detail": detail[:500]})
+
+
+def _gjr(case: Case, payload: dict[str, JSON]) -> Draft:
+    named: dict[str, JSON] = {**payload, "attempt": case.attempt}
+    return draft(case, Kind.GJR_MADE, f"gjr:{case.attempt}", named)
+
+
+class GjrMade(Contents, frozen=True, kw_only=True):
+    """The contents of `gjr_made`; `missing` says why there is no twin, else it is empty."""
+
+    attempt: int
+    missing: str = ""
+    detail: str = ""
+    fitter: str = ""
+    forecast: dict[str, Any] | None = None
+    paths_blob: str = ""
+
+    @property
+    def instrument(self) -> str:
+        """The symbol that it is about; only of one that is not missing."""
+        return "" if self.forecast is None else str(self.forecast["instrument"])
 
 
 def quote_taken(case: Case, quote: Quote) -> Draft:
@@ -219,16 +255,17 @@ class IntentProposed(Contents, frozen=True, kw_only=True):
     sizing: dict[str, Any] | None = None
 
 
-class PlaceboJudged(Contents, frozen=True, kw_only=True):
-    """The contents of `placebo_judged`, as the twin's book and its summary read them."""
+class TwinJudged(Contents, frozen=True, kw_only=True):
+    """The contents of `placebo_judged` and `gjr_judged`, as book, summary and answers read them."""
 
     market_now_us: int
     result: str = ""
     fill: Fill | None = None
+    sizing: dict[str, Any] | None = None
 
 
-class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
-    """What a replay also reads of `placebo_judged`; None where there was no intent."""
+class TwinBasis(TwinJudged, frozen=True, kw_only=True):
+    """What a replay also reads of a twin's verdict; None where there was no intent."""
 
     book_digest: str
     judged_book_digest: str | None
@@ -240,6 +277,17 @@ class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
     def judged_inputs(self) -> Inputs | None:
         """What the gateway had gathered for the rules of format 2, without the joint paths."""
         return None if self.inputs is None else value_of(Inputs, {**self.inputs, "paths": None})
+
+
+class SizedBeside(Contents, frozen=True, kw_only=True):
+    """What `intent_proposed` and `gjr_judged` say of one decision's size, to compare them.
+
+    Of the intents only a renewal's has a quote.
+    """
+
+    account: str
+    sizing: dict[str, Any] | None = None
+    quote: dict[str, Any] | None = None
 
 
 def decision_sealed(

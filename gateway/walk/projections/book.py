@@ -4,12 +4,14 @@ This module alone says which record changes a book, and how: the section, the pa
 through it. A trade's number is that of the record that booked it; busts and corrections name it.
 """
 
+from enum import StrEnum
+
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.contents import Ending, Fill
 from gateway.walk.journal.control.adjustment import AdjustmentSort, BookAdjusted
 from gateway.walk.journal.control.difference import DifferenceResolved
-from gateway.walk.journal.decision import PlaceboJudged
+from gateway.walk.journal.decision import TwinJudged
 from gateway.walk.journal.order import OrderReported, OrderSending, Restated
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested
 from gateway.walk.journal.run import MarkTaken
@@ -51,7 +53,29 @@ BOOK_KINDS = (
     Kind.DIFFERENCE_RESOLVED,
     Kind.BOOK_ADJUSTED,
 )
-PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED)
+
+
+class Twin(StrEnum):
+    """The twins that have a book of their own."""
+
+    PLACEBO = "placebo"
+    GJR = "gjr"
+
+    @property
+    def judged(self) -> Kind:
+        """The kind of its verdicts."""
+        return Kind.PLACEBO_JUDGED if self is Twin.PLACEBO else Kind.GJR_JUDGED
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that change its book, for queries."""
+        return (Kind.MARK_TAKEN, self.judged, Kind.BOOK_ADJUSTED)
+
+    def account(self, account: str) -> str:
+        """Return the name of its book beside an account's."""
+        return f"{account}.{self.value}"
+
+
 _FOR_THE_TWIN = frozenset({AdjustmentSort.OPENING, AdjustmentSort.SPLIT, AdjustmentSort.CASH})
 
 
@@ -80,8 +104,8 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:  # noqa: PLR0911 - one
             return ()
 
 
-def placebo_events(record: Record) -> tuple[FoldEvent, ...]:
-    """Return what one record does to the placebo twin's book.
+def twin_events(twin: Twin, record: Record) -> tuple[FoldEvent, ...]:
+    """Return what one record does to a twin's book.
 
     It opens with the account, and shares splits and transfers; it has no dividends, fees or trades
     by phone, which come from what the account itself held and did.
@@ -91,9 +115,9 @@ def placebo_events(record: Record) -> tuple[FoldEvent, ...]:
         return (adjustment_of(done),) if done.sort in _FOR_THE_TWIN else ()
     if record.kind is Kind.MARK_TAKEN:
         return _marked(MarkTaken.of(record))
-    if record.kind is not Kind.PLACEBO_JUDGED:
+    if record.kind is not twin.judged:
         return ()
-    judged = PlaceboJudged.of(record)
+    judged = TwinJudged.of(record)
     return () if judged.fill is None else (_filled(None, judged.fill, judged.market_now_us),)
 
 

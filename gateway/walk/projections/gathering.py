@@ -5,12 +5,14 @@ Not here: what a rule makes of it (`risk.rules`). Nothing is gathered under a po
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Case
+from gateway.walk.projections.book import Twin, twin_events
 from gateway.walk.projections.differences import Difference
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
@@ -175,6 +177,16 @@ class BasisFold:
             given = VerdictGiven.of(record)
             (self.held.add if given.result == "held" else self.held.discard)(given.decision_id)
             self.history.append(seen(given.intent, given.market_now_us))
+
+
+def twin_fold(twin: Twin, account: str, equity_minor: int) -> BasisFold:
+    """Return the book of an account's twin, with the account's deposit."""
+    return BasisFold(
+        books=BookFold(Book.empty(twin.account(account), equity_minor)),
+        kinds=twin.kinds,
+        events=partial(twin_events, twin),
+        account=account,
+    )
 
 
 def firm_books(folds: Sequence[BasisFold], differences: tuple[Difference, ...]) -> FirmBooks:

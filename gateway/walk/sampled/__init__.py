@@ -3,7 +3,8 @@
 Not here: sampling (`inference`), the decision itself (`gateway.walk.decision`).
 
     joining  the paths of the whole book, from the forecasts on record
-    placebo  the table model's twin of every decision
+    placebo  a twin's decision: the table model's beside every one, and the GJR twin's
     planning how much a forecast samples, and in which mode
+    gjr      the twin that simulates GJR, of every decision with a fitted scale
     news     the twin without words of every decision with news
 """

@@ -4,7 +4,7 @@ Nothing is joined under a policy of format 1.
 
 Rules:
 - Only forecasts before the decision's own count, so a replay finds the same ones.
-- The target's paths are joined with the target's, the table's with the table's.
+- The target's paths are joined with the target's, a twin's with those of the same twin.
 - Without paths of something that the book holds there are no joint paths; sizing then makes no
   order, and the rules refuse what raises risk.
 """
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.walk.journal.decision import GjrMade
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.ports import Joined, PathSource
 from gateway.walk.projections.differences import RecordsPort
@@ -27,7 +29,7 @@ from risk.state.paths.joint import join_paths
 from risk.state.paths.losses import instruments_of
 from risk.state.paths.marginal import Marginal
 
-PATH_KINDS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE)
+PATH_KINDS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE, Kind.GJR_MADE)
 
 Joining = Callable[[Book], Joined | None]
 """Returns the paths of a whole book."""
@@ -100,8 +102,12 @@ class PathsOnRecord:
         if size <= self._seq + 1:
             return
         for record in self._reader.records(kinds=PATH_KINDS, after_seq=self._seq, before_seq=size):
-            made = ForecastMade.of(record)
+            made = _made(record)
             if made.paths_blob:
                 known = self._found.setdefault((record.kind, made.instrument), [])
                 known.append((record.seq, made.paths_blob))
         self._seq = size - 1
+
+
+def _made(record: Record) -> ForecastMade | GjrMade:
+    return (GjrMade if record.kind is Kind.GJR_MADE else ForecastMade).of(record)

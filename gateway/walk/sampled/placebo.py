@@ -1,19 +1,20 @@
-"""The placebo twin: the table model's forecast through the same sizing and policy, never sent.
+"""A twin's decision: another forecast through the same sizing and policy, never sent.
 
-Its fills are assumed at the touch, with the paper broker's fee, on a book of its own. The
-difference between the two results is what the AI adds.
+The placebo twin has the table model's forecast, the GJR twin that of `gjr`. Fills are assumed at
+the touch, with the paper broker's fee, on a book of the twin's own. The difference between its
+result and the decision's is what the target adds to its table, or the engine to GJR.
 """
 
 from dataclasses import replace
 from typing import Final, Protocol
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.decision import book_digest, draft, inputs_document, paths_named
 from gateway.walk.journal.verdict import result_of
 from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.book import Twin
 from gateway.walk.sampled.joining import Joining, unjoined
 from inference.forecast.forecast import Forecast
 from risk.documents import document_of
@@ -28,32 +29,37 @@ FEE_BP: Final = 1
 
 
 class Shadow(Protocol):
-    """The placebo side of the section; replay reads it from the record."""
+    """The twins' side of the section; replay reads it from the record."""
 
-    def placebo_book(self, account: str) -> Book:
-        """Return the twin's book at the last committed record."""
+    def twin_book(self, twin: Twin, account: str) -> Book:
+        """Return a twin's book at the last committed record."""
         ...
 
-    def judge_placebo(
-        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    def judge_twin(
+        self, twin: Twin, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
-        """Evaluate the twin's intent against its own book; commit nothing."""
+        """Evaluate a twin's intent against its own book; commit nothing."""
         ...
 
 
 def judge_twin(
-    case: Case, section: Shadow, forecast: Forecast, tick: Tick, joining: Joining = unjoined
+    twin: Twin,
+    case: Case,
+    section: Shadow,
+    forecast: Forecast,
+    tick: Tick,
+    joining: Joining = unjoined,
 ) -> Draft:
-    """Return the record of the twin's decision: its assumed fill, and all its verdict rests on.
+    """Return the record of a twin's decision: its assumed fill, and all its verdict rests on.
 
     `joining` returns the paths of the twin's whole book.
     """
-    book = section.placebo_book(case.tags.account)
+    book = section.twin_book(twin, case.tags.account)
     case = replace(case, joined=joining(book))
     sizing = case.propose(forecast, book, tick.quote, case.book_paths)
     tags = replace(case.tags, account=book.account)
-    twin = replace(case, decision_id=f"{case.decision_id}.placebo", tags=tags)
-    intent = twin.intent_of(sizing)
+    named = replace(case, decision_id=twin.account(case.decision_id), tags=tags)
+    intent = named.intent_of(sizing)
     payload: dict[str, JSON] = {
         "sizing": sizing_document(sizing),
         **paths_named(case),
@@ -69,7 +75,7 @@ def judge_twin(
         "judged_book_digest": None,
     }
     if intent is not None:
-        verdict, state = section.judge_placebo(case, intent, forecast, tick)
+        verdict, state = section.judge_twin(twin, case, intent, forecast, tick)
         result = result_of(verdict.action)
         payload |= {
             "intent": document_of(intent),
@@ -93,4 +99,4 @@ def judge_twin(
                 fee_minor=notional * FEE_BP // 10_000,
                 unit_minor=case.instrument.unit_minor,
             ).document()
-    return draft(case, Kind.PLACEBO_JUDGED, "placebo_judged", payload, tagged=True)
+    return draft(case, twin.judged, twin.judged.value, payload, tagged=True)

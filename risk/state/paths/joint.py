@@ -12,6 +12,7 @@ Rules:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from risk.canonical import digest
 from risk.documents import document_of
@@ -85,8 +86,12 @@ def join_paths(own: Marginal, others: Sequence[Marginal]) -> BookPaths:
     )
 
 
+@lru_cache(maxsize=4)
 def paths_digest(paths: BookPaths) -> str:
-    """Return the digest that names joint paths on record (hex SHA-256)."""
+    """Return the digest that names joint paths on record (hex SHA-256).
+
+    The newest are remembered: sizing, record and verdict name the same ones.
+    """
     return digest("countersign.paths/1", document_of(paths))
 
 

@@ -1,4 +1,4 @@
-"""register, assess, fairness, flow, scores: what may run, and what records of many days show."""
+"""register, assess, fairness, flow, scores, engine-adds: what may run, what many days show."""
 
 from typing import Annotated
 
@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
     app.command()(fairness)
     app.command()(flow)
     app.command()(scores)
+    app.command("engine-adds")(engine_adds)
 
 
 def register_digests(
@@ -125,3 +126,25 @@ def scores(
 
     with place_of(state) as place:
         raise typer.Exit(print_scores(place.reader, check=check, as_json=as_json))
+
+
+def engine_adds(
+    account: Annotated[
+        str, typer.Option("--account", help="account; default: that of the newest run")
+    ] = "",
+    state: StateOption = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Print what the engine adds to GJR: the orders that differ, and what they made after costs.
+
+    Compares the strategy's target exposure with that of a simulation of GJR, never sent, where they
+    differ by the policy's no-trade band or more. One path over part of one year is no evidence of
+    skill.
+
+    Example: countersign engine-adds
+    """
+    from gateway.evidence.answers.engine_adds import print_adds
+
+    with place_of(state) as place:
+        typer.echo(print_adds(place.reader, account, as_json=as_json))

@@ -11,6 +11,7 @@ Not here: what agents and feeds ask.
     cases        GET /v1/cases, POST /v1/cases/{case_id}/notes and /state
     reviews      GET and POST /v1/reviews, POST /v1/reviews/{seq}/answers/{decision_id}
     scores       GET /v1/scores: how forecasts did
+    engine_adds  GET /v1/engine-adds: what the engine adds to GJR
     flow         refusals and times of a range of days
     policies     GET /v1/policy, POST /v1/policy/follow
 """

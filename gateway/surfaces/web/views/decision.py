@@ -17,6 +17,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.oversight.gjr import GjrView, gjr_view
 from gateway.surfaces.web.views.oversight.verdicts import TrajectoryVerdicts, trajectory_verdicts
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
@@ -100,6 +101,7 @@ class DecisionView:
     verdict: Body
     rules: tuple[RuleRow, ...]
     placebo_judged: Body
+    gjr: GjrView
     asked: Body
     answer: Body
     answer_kind: str
@@ -150,15 +152,9 @@ def decision_view(
     currency = run.text("currency", "USD")
     tick = tick_of(run, taken.text("instrument") or last(Kind.INTENT_RECEIVED).text("instrument"))
     happened = _marks(reader, records[0].seq, taken) if snapshot else ()
-    target, placebo = _forecasts(
-        last(Kind.FORECAST_MADE),
-        last(Kind.PLACEBO_MADE),
-        snapshot,
-        happened,
-        tick,
-        "target",
-        "placebo",
-    )
+    made, beside = last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE)
+    keys = ("target", "placebo")
+    target, placebo = _forecasts(made, beside, snapshot, happened, tick, *keys)
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
     )
@@ -177,7 +173,7 @@ def decision_view(
         tokens=_tokens(reader, last(Kind.ROUNDS_CAPTURED).text("capture_blob"), table, path_page),
         target=target,
         placebo=placebo,
-        trajectories=trajectory_verdicts(reader, last(Kind.FORECAST_MADE)),
+        trajectories=trajectory_verdicts(reader, made),
         happened=happened,
         failed=last(Kind.FORECAST_FAILED),
         quote=last(Kind.QUOTE_TAKEN),
@@ -185,6 +181,7 @@ def decision_view(
         verdict=last(Kind.VERDICT_GIVEN),
         rules=rule_rows(last(Kind.VERDICT_GIVEN).child("verdict"), currency, tick),
         placebo_judged=last(Kind.PLACEBO_JUDGED),
+        gjr=gjr_view(last(Kind.GJR_MADE), last(Kind.GJR_JUDGED)),
         asked=asked,
         answer=last(Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED),
         answer_kind=answer_kind,

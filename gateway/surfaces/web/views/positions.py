@@ -17,15 +17,15 @@ from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
-    PLACEBO_KINDS,
+    Twin,
     book_events,
-    placebo_events,
+    twin_events,
 )
 from risk.errors import RiskError
 from risk.state.book import Book
 from risk.state.busts import BookFold
 
-POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
+POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *Twin.PLACEBO.kinds)))
 ROWS_SHOWN: Final = 40
 
 
@@ -174,7 +174,7 @@ def positions_view(
         try:
             for event in book_events(record):
                 books.take(event)
-            for event in placebo_events(record):
+            for event in twin_events(Twin.PLACEBO, record):
                 placebos.take(event)
         except (RiskError, KeyError, TypeError, ValueError):
             unbooked += 1

@@ -21,6 +21,7 @@ from gateway.evidence.explanation import decision_document
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.launch.paper.acceptance_rate import LOOK_AHEAD, TableFigure
 from gateway.launch.paper.summary import quantile, summarise
+from gateway.walk.projections.book import Twin
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import read_evidence
@@ -82,7 +83,7 @@ def test_the_summary_counts_what_the_ledger_holds(played: SmallDesk) -> None:
     assert summary["fills"] == len(fills) > 0
     book = played.desk.own.section.book(RUN)
     assert summary["pnl_minor"] == book.equity_minor - EQUITY_MINOR
-    twin = played.desk.own.section.placebo_book(RUN)
+    twin = played.desk.own.section.twin_book(Twin.PLACEBO, RUN)
     assert summary["placebo_pnl_minor"] == twin.equity_minor - EQUITY_MINOR
     wire = [r.body["decision_to_wire_us"] / 1_000 for r in of[Kind.ORDER_SENT]]
     assert summary["decision_to_wire_ms_p50"] == quantile(wire, 0.5)

@@ -9,7 +9,7 @@ from audit.records.kinds import Kind
 from gateway.desk.persons.adjustment import adjust
 from gateway.errors import AdjustmentRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.projections.book import BOOK_KINDS, book_events
+from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events
 from gateway.walk.reconciliation.book_check import traded_lots
 from risk.state.book import Book
 from risk.state.busts import BookFold
@@ -66,7 +66,7 @@ def test_an_opening_gives_the_book_its_positions_cash_and_equity(desk: MemoryDes
     assert (book.lots("SPXN"), book.cash_minor) == (400, 50_000_000)
     assert book.deposit_minor == book.equity_minor == book.peak_minor == 60_000_000
     assert (book.day.start_minor, book.day.low_minor) == (60_000_000, 60_000_000)
-    twin = desk.small.desk.own.section.placebo_book(AGENT_ACCOUNT)
+    twin = desk.small.desk.own.section.twin_book(Twin.PLACEBO, AGENT_ACCOUNT)
     assert (twin.lots("SPXN"), twin.equity_minor) == (400, 60_000_000)
     sound(desk)
     lots = bought(desk)

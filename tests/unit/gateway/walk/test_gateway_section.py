@@ -19,6 +19,7 @@ from gateway.errors import NotReadyError
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.decision import book_digest
+from gateway.walk.projections.book import Twin
 from gateway.walk.section import Section
 from risk.canonical import canonical_bytes
 from risk.policy.policy import parse_policy, policy_document
@@ -317,17 +318,17 @@ def test_the_twin_is_judged_against_its_own_book(
     desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section, states = desk.small.desk.own.section, list[RiskState]()
-    judge = section.judge_placebo
+    judge = section.judge_twin
 
     def judged_twin(*given: Any) -> tuple[Verdict, RiskState]:  # noqa: ANN401 - as the section
         verdict, state = judge(*given)
         states.append(state)
         return verdict, state
 
-    monkeypatch.setattr(section, "judge_placebo", judged_twin)
+    monkeypatch.setattr(section, "judge_twin", judged_twin)
     order = desk.rest(200)
     desk.settled(desk.report(order, t32="100", t14="100"))
-    twin_before = book_digest(desk.small.desk.own.section.placebo_book(AGENT_ACCOUNT))
+    twin_before = book_digest(desk.small.desk.own.section.twin_book(Twin.PLACEBO, AGENT_ACCOUNT))
     response = desk.ask(60)
     (*_, judged) = desk.log.records(
         stream=f"decision/{response.decision_id}", kinds=(Kind.PLACEBO_JUDGED,)

@@ -3,6 +3,7 @@
 Not here: the tests and the draw (`risk.windows`).
 
     fairness  the runs of the tests of fairness, with a bar for each group
+    gjr       the GJR twin of one decision
     scores    how forecasts did, with a plot of ranks for each model
     verdicts  what became of each sampled path of a forecast
     reviews   samples of blind reviews, with a plot of closes for each decision

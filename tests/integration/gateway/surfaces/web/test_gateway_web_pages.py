@@ -21,6 +21,7 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.server import build_site
 from gateway.surfaces.web.views.lists import PAGE_ROWS, Views
+from gateway.walk.projections.book import Twin
 from inference.weights.registry import read_table
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 from tests.doubles.page_person import sign_in
@@ -245,7 +246,7 @@ def test_filters_keep_what_they_name(browser: TestClient, desk: SmallDesk) -> No
 
 def test_positions_are_the_desks_own_book(browser: TestClient, desk: SmallDesk) -> None:
     book = desk.desk.own.section.book(RUN)
-    twin = desk.desk.own.section.placebo_book(RUN)
+    twin = desk.desk.own.section.twin_book(Twin.PLACEBO, RUN)
     page = browser.get("/positions").text
     assert f"{book.equity_minor / 100:,.2f}" in page
     assert f"{twin.equity_minor / 100:,.2f}" in page

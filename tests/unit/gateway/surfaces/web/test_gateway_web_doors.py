@@ -17,6 +17,7 @@ from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
+from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller, digest_of
 from gateway.installation.keys.roles import Role
@@ -54,6 +55,9 @@ class NotedDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def engine_adds(self, account: str) -> EngineAdds:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

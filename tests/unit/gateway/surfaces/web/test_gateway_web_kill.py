@@ -15,6 +15,7 @@ from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
+from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import Entrance
@@ -49,6 +50,9 @@ class OneDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def engine_adds(self, account: str) -> EngineAdds:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

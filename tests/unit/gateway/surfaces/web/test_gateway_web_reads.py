@@ -67,6 +67,7 @@ def read(desk: MemoryDesk) -> list[tuple[str, str]]:
         ("/feeds", "feeds"),
         ("/fairness", "fairness"),
         ("/flow", "flow"),
+        ("/engine-adds", "engine adds"),
         ("/cases", "cases"),
         ("/ledger", "ledger"),
         ("/records/0", "record/0"),

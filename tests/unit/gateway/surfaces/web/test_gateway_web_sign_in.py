@@ -23,6 +23,7 @@ from gateway.desk.persons.checkpoint.waiting import HoldList
 from gateway.desk.persons.oversight.case_files import CaseLook
 from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
 from gateway.evidence.answers.days import FlowReport
+from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
@@ -58,6 +59,9 @@ class NoDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def engine_adds(self, account: str) -> EngineAdds:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -15,9 +15,9 @@ from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
-    PLACEBO_KINDS,
+    Twin,
     book_events,
-    placebo_events,
+    twin_events,
 )
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
@@ -160,7 +160,7 @@ def test_what_a_record_does_to_a_book(number: int) -> None:
 
 def test_every_kind_that_is_asked_for_means_something() -> None:
     assert set(BOOK_KINDS) == {kind for kind, _, events in EVENTS if events}
-    assert set(PLACEBO_KINDS) == {Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED}
+    assert set(Twin.PLACEBO.kinds) == {Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED, Kind.BOOK_ADJUSTED}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_every_kind_that_is_asked_for_means_something() -> None:
 def test_what_a_record_does_to_the_twins_book(
     kind: Kind, body: dict[str, Any], events: tuple[FoldEvent, ...]
 ) -> None:
-    assert placebo_events(record(kind, body)) == events
+    assert twin_events(Twin.PLACEBO, record(kind, body)) == events
 
 
 @pytest.mark.parametrize(
