@@ -71,6 +71,7 @@ class Kind(StrEnum):
     FAIRNESS_TESTED = "fairness_tested"
     ORDER_ALLOCATED = "order_allocated"
     POLICY_ANNOUNCED = "policy_announced"
+    POLICY_TRIED = "policy_tried"
     REVIEW_DRAWN = "review_drawn"
     REVIEW_ANSWERED = "review_answered"
     FORECAST_SCORED = "forecast_scored"

@@ -113,6 +113,13 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "policy_announced:<follows_digest>:<policy_digest>",
     ),
     _spec(
+        Kind.POLICY_TRIED,
+        _C,
+        "policy_digest policy follows_digest trial_blob first_seq last_seq verdicts flips untried"
+        " actor_name",
+        "policy_tried:<trial_blob>:<policy_digest>",
+    ),
+    _spec(
         Kind.REVIEW_DRAWN,
         _C,
         "first_day last_day size root proposed decisions actor_name",

@@ -72,6 +72,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/adjustments"): "adjustments",
     ("GET", "/v1/stops"): "stops",
     ("GET", "/v1/policy"): "policy",
+    ("GET", "/v1/policy/trials"): "policy_trials",
     ("GET", "/v1/fairness"): "fairness",
     ("GET", "/v1/flow"): "flow",
     ("GET", "/v1/scores"): "scores",

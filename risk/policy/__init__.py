@@ -8,4 +8,5 @@ Not here: rules.
     text      the same as TOML with comments, for people
     changes   what differs between two policies: what loosens, what tightens
     signing   signatures over a policy
+    trial     recorded cases judged again under a draft, for both to sign
 """

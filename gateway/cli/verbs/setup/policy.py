@@ -1,4 +1,4 @@
-"""policy new, show, sign, activate, diff and try; rules."""
+"""policy new, show, sign, activate, diff, try and trials; rules."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     for verb in (new, show, sign, activate, diff):
         group.command()(verb)
     group.command(name="try")(try_draft)
+    group.command()(trials)
     app.add_typer(group)
     app.command()(rules)
 
@@ -76,11 +77,15 @@ def sign(
     file: PolicyArgument,
     key: Annotated[Path, typer.Option(help="your private key file, from `officer-key`")],
     public: PublicOption = None,
+    trial: Annotated[
+        str, typer.Option(help="digest of the trial that you saw, from `policy try --record`")
+    ] = "",
     state: StateOption = None,
 ) -> None:
     """Add one officer's signature; a draft gets a bundle beside it, which the other one signs.
 
-    Refused for the author, for the same role, person or key twice, and after an edit.
+    Refused for the author, for the same role, person or key twice, after an edit, and with another
+    trial than the first officer's. Outside paper mode a policy that follows another needs a trial.
 
     Example: countersign policy sign policy.toml --key /media/risk/risk.key
     """
@@ -88,7 +93,7 @@ def sign(
     from gateway.installation.state import StateFolder
 
     folders = StateFolder.of(settings_of(state))
-    raise typer.Exit(sign_policy_file(file, key, public or [], folders))
+    raise typer.Exit(sign_policy_file(file, key, public or [], folders, trial))
 
 
 def activate(
@@ -124,23 +129,40 @@ def diff(
 
 
 def try_draft(
-    file: PolicyArgument,
+    file: Annotated[Path | None, typer.Argument(help="a draft (TOML) or a bundle (JSON)")] = None,
     last: Annotated[int, typer.Option(min=1, help="how many decisions, newest first")] = 100,
+    check: Annotated[
+        int | None, typer.Option("--check", help="judge the cases of this record again; compare")
+    ] = None,
     state: StateOption = None,
+    *,
+    record: Annotated[
+        bool, typer.Option("--record", help="put the trial on record, for both officers to sign")
+    ] = False,
 ) -> None:
     """Judge the newest decisions again under a draft; print each verdict that would differ.
 
-    Intent and book are the recorded ones; signatures count as given. The result's digest covers the
-    draft and every pair of verdicts: officers who see the same digest have seen the same trial.
+    Intent and book are the recorded ones; signatures count as given. The trial's digest covers the
+    log, the draft, the policy in force, and every verdict since the first of these decisions.
 
-    Example: countersign policy try next.toml --last 500
+    Example: countersign policy try next.toml --last 500 --record
 
-    Exit codes: 0 no verdict differs, 1 one does or a decision does not replay.
+    Exit codes: 0 no verdict differs, 1 one does, a decision does not replay, or --check differs.
     """
-    from gateway.evidence.answers.policy_trial import try_policy
+    from gateway.launch.commands.oversight.trials import try_or_check
+
+    raise typer.Exit(try_or_check(settings_of(state), file, last, check, record=record))
+
+
+def trials(state: StateOption = None) -> None:
+    """List the trials on record: digest, draft, policy in force then, what differed.
+
+    Example: countersign policy trials
+    """
+    from gateway.launch.commands.oversight.trials import list_trials
 
     with place_of(state) as place:
-        raise typer.Exit(try_policy(place, file, last))
+        raise typer.Exit(list_trials(place))
 
 
 def rules(

@@ -4,5 +4,6 @@ Not here: options and help.
 
     cases     cases about conduct, for reviewers
     reviews   blind reviews, through the running gateway
+    trials    a draft tried on recorded decisions, put on record for the officers to sign
     fairness  run the tests of fairness, put a run on record, or check one
 """

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Request
 
 from gateway.desk.desk import Desk
 from gateway.desk.persons.governing.policies import follow_policy, policy_state
+from gateway.desk.persons.governing.trials import TrialBody, record_trial, trials_document
 from gateway.desk.requests import StopRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
@@ -22,6 +23,28 @@ def in_force(
     desk: Desk = request.app.state.desk
     desk.reads.note(caller, "policy")
     return policy_state(desk)
+
+
+@router.get("/trials", summary="Which drafts were tried on recorded decisions?")
+def trials(
+    request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return the newest fifty trials on record: range, number, verdicts that differ, digest."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "policy_trials")
+    return trials_document(desk.own.reader)
+
+
+@router.post("/trials", summary="Put a trial of a draft on record")
+def tried(
+    body: TrialBody, request: Request, caller: Annotated[Caller, Depends(allowed("test"))]
+) -> dict[str, Any]:
+    """Record a trial that `countersign policy try` made; it must be of this ledger, and whole.
+
+    Both officers sign the digest that is returned, before the draft may follow.
+    """
+    desk: Desk = request.app.state.desk
+    return record_trial(desk.own, caller.name, body)
 
 
 @router.post("/follow", summary="Put the next policy in force")
