@@ -27,6 +27,7 @@ from gateway.installation.keys.officers import (
     read_officer,
     read_public,
 )
+from gateway.installation.policies.packs import packs_said
 from gateway.installation.policies.policy import BUNDLE, POLICIES, given_policy
 from gateway.installation.policies.sections import TradedInstrument, naming
 from gateway.installation.settings import load
@@ -203,6 +204,8 @@ def sign_policy_file(
     keys = _public_keys(publics, state)
     _refuse_second(signed, officer, bundle)
     _refuse_other_trial(signed, trial, bundle)
+    if said := packs_said(signed.policy):
+        raise _refused(said)
     for one in signed.signatures:
         if _checked(signed.policy, one, keys).startswith("WRONG"):
             raise _refused(
@@ -246,7 +249,7 @@ def served_policy(keyring: Keyring, now_us: int) -> SignedPolicy:
     look after open orders, and its rules refuse every intent.
 
     Raises:
-        SettingsError: it is missing, malformed, or not signed by both; says by whom not.
+        SettingsError: it is missing, malformed, looser than its packs, or not signed by both.
     """
     bundle, path = given_policy(keyring), keyring.folder / BUNDLE
     if said := unsigned_said(bundle, keyring, now_us):
@@ -255,6 +258,8 @@ def served_policy(keyring: Keyring, now_us: int) -> SignedPolicy:
             problem=f"{path} is not signed by both officers whose public keys are in"
             f" {keyring.folder} ({said}): countersign policy sign",
         )
+    if said := packs_said(bundle.policy):
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=f"{path}: {said}")
     if said := validity_said(bundle.policy, now_us):
         sys.stderr.write(f"countersign: {path} {said}: every intent is refused\n")
     return bundle

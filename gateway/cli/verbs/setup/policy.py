@@ -1,4 +1,4 @@
-"""policy new, show, sign, activate, diff, try and trials; rules."""
+"""policy new, show, sign, activate, diff, try, trials, packs, merge and origins; rules."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,8 @@ def register(app: typer.Typer) -> None:
     for verb in (new, show, sign, activate, diff):
         group.command()(verb)
     group.command(name="try")(try_draft)
-    group.command()(trials)
+    for later in (trials, packs, merge, origins):
+        group.command()(later)
     app.add_typer(group)
     app.command()(rules)
 
@@ -163,6 +164,51 @@ def trials(state: StateOption = None) -> None:
 
     with place_of(state) as place:
         raise typer.Exit(list_trials(place))
+
+
+def packs(
+    codes: Annotated[
+        list[str] | None, typer.Argument(metavar="[CODE]..", help="such as EU: show every entry")
+    ] = None,
+) -> None:
+    """List the packs of jurisdictions: limits, rules to arm, barred classes, each with its source.
+
+    Example: countersign policy packs EU US
+    """
+    from gateway.launch.commands.oversight.packs import list_packs
+
+    raise typer.Exit(list_packs(codes or []))
+
+
+def merge(
+    file: PolicyArgument,
+    out: Annotated[Path, typer.Option("--out", help="new file of the merged draft (TOML)")],
+    pack: Annotated[list[str], typer.Option("--pack", help="code of a pack, such as EU; repeat")],
+) -> None:
+    """Merge a draft with packs to the strictest of each limit; print who gave each, who differed.
+
+    The merged draft names the packs by digest, and is refused where it is looser than they are.
+
+    Example: countersign policy merge policy.toml --pack EU --pack US --out merged.toml
+    """
+    from gateway.launch.commands.oversight.packs import merge_draft
+
+    raise typer.Exit(merge_draft(file, [one.upper() for one in pack], out))
+
+
+def origins(
+    file: Annotated[
+        Path | None, typer.Argument(help="a draft or bundle (default: that of the key folder)")
+    ] = None,
+    state: StateOption = None,
+) -> None:
+    """Show where each number of a policy comes from: its own, or a pack; and what others said.
+
+    Example: countersign policy origins
+    """
+    from gateway.launch.commands.oversight.packs import show_origins
+
+    raise typer.Exit(show_origins(settings_of(state), file))
 
 
 def rules(

@@ -9,6 +9,7 @@ from gateway.desk.persons.governing.policies import follow_policy, policy_state
 from gateway.desk.persons.governing.trials import TrialBody, record_trial, trials_document
 from gateway.desk.requests import StopRequest
 from gateway.installation.keys.keyring import Caller
+from gateway.installation.policies.origins import origins_document
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
 
@@ -23,6 +24,16 @@ def in_force(
     desk: Desk = request.app.state.desk
     desk.reads.note(caller, "policy")
     return policy_state(desk)
+
+
+@router.get("/origins", summary="Where does each number of the policy in force come from?")
+def origins(
+    request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return each number with who gave it, the policy's own or a pack, and what others asked."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "policy_origins")
+    return origins_document(desk.own.section.policy)
 
 
 @router.get("/trials", summary="Which drafts were tried on recorded decisions?")

@@ -122,12 +122,14 @@ def test_a_trial_of_another_draft_or_against_another_policy_does_not_count(
 
 
 def test_a_trial_that_the_ledger_contradicts_is_not_recorded(desk: MemoryDesk) -> None:
+    desk.ask(20)
     made = trial(desk, next_policy(desk.small.desk.own.section.policy))
     rows: Any = made.document["verdicts"]
-    (first, _, _), (second, action, after) = rows
+    (first, _, _), (second, action, after), last = rows
     size = desk.log.size
     for changed, says in (
-        ({"verdicts": [rows[0], [second, "ALLOW", after]]}, f"record {second} is another"),
+        ({"verdicts": [rows[0], [second, "ALLOW", after], last]}, f"record {second} is another"),
+        ({"verdicts": [rows[0], last]}, f"record {second} is another verdict"),
         ({"verdicts": [[first, "ALLOW", "ALLOW"], [second + 1, action, after]]}, "left out"),
         ({"log": "elsewhere"}, "another ledger"),
         ({"draft": "0" * 64}, "another draft"),
