@@ -69,6 +69,7 @@ class Kind(StrEnum):
     PROMOTION_TESTED = "promotion_tested"
     MODEL_PROMOTED = "model_promoted"
     FAIRNESS_TESTED = "fairness_tested"
+    FAIRNESS_AGREED = "fairness_agreed"
     ORDER_ALLOCATED = "order_allocated"
     POLICY_ANNOUNCED = "policy_announced"
     POLICY_TRIED = "policy_tried"

@@ -101,6 +101,12 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "fairness:<digest of the payload>",
     ),
     _spec(
+        Kind.FAIRNESS_AGREED,
+        _C,
+        "criteria criteria_digest notice_days log_id signatures actor_name",
+        "fairness_agreed:<version>",
+    ),
+    _spec(
         Kind.ORDER_ALLOCATED,
         _C,
         "account decision_id sealed_seq lots parts allocated_by",

@@ -76,6 +76,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/policy/trials"): "policy_trials",
     ("GET", "/v1/policy/origins"): "policy_origins",
     ("GET", "/v1/fairness"): "fairness",
+    ("GET", "/v1/fairness/criteria"): "fairness_criteria",
     ("GET", "/v1/flow"): "flow",
     ("GET", "/v1/scores"): "scores",
     ("GET", "/v1/reviews"): "reviews",

@@ -6,5 +6,6 @@ Not here: options and help.
     reviews   blind reviews, through the running gateway
     packs     what jurisdictions ask of a policy, and the merge to the strictest
     trials    a draft tried on recorded decisions, put on record for the officers to sign
+    criteria  write, sign and agree on criteria of fairness
     fairness  run the tests of fairness, put a run on record, or check one
 """
