@@ -1807,9 +1807,9 @@ class PolicySuccessions {
   }
 
   /** Say how many policies followed a trial; find those whose trial the log has not. */
-  finish(report) {
+  finish(report, whole) {
     if (this.#count) report.say(`${this.#sound} of ${this.#count} policies that followed another: both signatures name a trial on record before`);
-    for (const seq of this.#missing) report.find(TAMPERED, "its officers signed a trial that no earlier record has", seq);
+    for (const seq of whole ? this.#missing : []) report.find(TAMPERED, "its officers signed a trial that no earlier record has", seq);
   }
 }
 
@@ -2489,7 +2489,7 @@ class LogVerifier {
     this.#disclosed.finish(report);
     this.#fills.finish(report);
     await this.#signed.finish(report, this.#fills.phoned.reliedOn);
-    this.#successions.finish(report);
+    this.#successions.finish(report, this.#whole);
     this.#unread.finish(report);
     if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
