@@ -37,6 +37,7 @@ ORDER = (
     "contents.phone",
     "contents.fills",
     "contents.signed",
+    "contents.policies",
     "contents.tables",
     "contents.statistics",
     "contents.together",

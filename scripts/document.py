@@ -25,6 +25,7 @@ from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.evidence.answers.questions import supervisor_page
 from gateway.installation.keys.roles import Role
+from gateway.installation.policies.pack_page import packs_page
 from gateway.installation.policies.rule_list import rule_lines
 from gateway.installation.settings import PREFIX, Settings, SimulatorSettings
 from gateway.surfaces.access.refusals import Refusals
@@ -43,6 +44,7 @@ SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
 RULES_PAGE = ROOT / "docs" / "rules.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
+PACKS = ROOT / "docs" / "packs.md"
 ACCESS = ROOT / "docs" / "access.md"
 METRICS_PAGE = ROOT / "docs" / "metrics.md"
 SUPERVISOR = ROOT / "docs" / "supervisor.md"
@@ -358,6 +360,7 @@ def wanted() -> dict[Path, str]:
         ACCESS: access_page(),
         RULES_PAGE: rules_page(),
         POLICY_PAGE: policy_page(),
+        PACKS: packs_page(),
         METRICS_PAGE: metrics_page(),
         SUPERVISOR: supervisor_page(),
         SIMULATOR: simulator_page(),

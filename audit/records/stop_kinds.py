@@ -101,6 +101,12 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "fairness:<digest of the payload>",
     ),
     _spec(
+        Kind.FAIRNESS_AGREED,
+        _C,
+        "criteria criteria_digest notice_days log_id signatures actor_name",
+        "fairness_agreed:<version>",
+    ),
+    _spec(
         Kind.ORDER_ALLOCATED,
         _C,
         "account decision_id sealed_seq lots parts allocated_by",
@@ -111,6 +117,13 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         _C,
         "policy_digest policy follows_digest loosens wait_us reason actor_name",
         "policy_announced:<follows_digest>:<policy_digest>",
+    ),
+    _spec(
+        Kind.POLICY_TRIED,
+        _C,
+        "policy_digest policy follows_digest trial_blob first_seq last_seq verdicts flips untried"
+        " actor_name",
+        "policy_tried:<trial_blob>:<policy_digest>",
     ),
     _spec(
         Kind.REVIEW_DRAWN,

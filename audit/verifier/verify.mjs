@@ -819,6 +819,7 @@ export const KINDS = new Set(`
   kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
   digests_registered foreign_reported flatten_asked fairness_tested
   order_allocated news_twin_made case_opened case_noted case_moved policy_announced
+  policy_tried fairness_agreed
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
   gjr_made gjr_judged
 `.trim().split(/\s+/));
@@ -1777,6 +1778,42 @@ function spacedJson(value) {
   return JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+/** Policies that followed another, and the trials that their signatures name (see the Python verifier). */
+class PolicySuccessions {
+  #modes = new Map();
+  #tried = new Set();
+  #before = "";
+  #dev = true;
+  #count = 0;
+  #sound = 0;
+  #missing = [];
+
+  see({ seq, kind }, payload) {
+    if (kind === "run_started") this.#modes.set(String(payload.run_id), payload.mode);
+    else if (kind === "policy_tried") this.#tried.add([payload.trial_blob, payload.policy_digest, payload.follows_digest].join(" "));
+    else if (kind === "policy_activated") this.#activated(seq, payload);
+  }
+
+  #activated(seq, payload) {
+    const digest = String(payload.policy_digest), before = this.#before;
+    if (before !== "" && before !== digest && !this.#dev) {
+      this.#count += 1;
+      const given = Array.isArray(payload.signatures) ? payload.signatures.filter(isObject) : [];
+      const named = new Set(given.map((one) => String(one.trial ?? "")));
+      const trial = named.size === 1 ? [...named][0] : "";
+      if (trial && this.#tried.has([trial, digest, before].join(" "))) this.#sound += 1;
+      else if (trial && this.#modes.get(String(payload.run_id)) !== "paper") this.#missing.push(seq);
+    }
+    [this.#before, this.#dev] = [digest, payload.dev === true];
+  }
+
+  /** Say how many policies followed a trial; find those whose trial the log has not. */
+  finish(report, whole) {
+    if (this.#count) report.say(`${this.#sound} of ${this.#count} policies that followed another: both signatures name a trial on record before`);
+    for (const seq of whole ? this.#missing : []) report.find(TAMPERED, "its officers signed a trial that no earlier record has", seq);
+  }
+}
+
 /** Statements of two officers in a log; give it every record with `see`, then call `finish`. */
 class OfficersWord {
   #officers; // raw public keys by role, the newest of each; empty judges no signature
@@ -2271,6 +2308,7 @@ class LogVerifier {
   #seeds = new Seeds();
   #fills;
   #signed;
+  #successions = new PolicySuccessions();
 
   constructor(report, trust, disclosed, { rotations, fills, officers }) {
     [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
@@ -2386,6 +2424,7 @@ class LogVerifier {
       await this.#interpret(header, payload);
       this.#fills.see(this.report, header, payload, leaf);
       this.#signed.see(header, payload, leaf);
+      this.#successions.see(header, payload);
       this.#unread.see(header);
       if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
@@ -2451,6 +2490,7 @@ class LogVerifier {
     this.#disclosed.finish(report);
     this.#fills.finish(report);
     await this.#signed.finish(report, this.#fills.phoned.reliedOn);
+    this.#successions.finish(report, this.#whole);
     this.#unread.finish(report);
     if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);

@@ -41,6 +41,7 @@ from gateway.installation.policies.on_record import (
     early_on_record,
     refuse_stray_officers,
     stray_said,
+    untried_on_record,
 )
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.press_notes import PressNotes
@@ -372,6 +373,7 @@ def refuse_stray_policy(plan: Plan, reader: LedgerReader) -> None:
     refuse_stray_officers(plan.keyring.public_keys(), plan.origin, reader)
     policy, mode = plan.policy.policy, plan.tags.mode
     said = stray_said(policy, reader) or early_on_record(policy, mode, reader, clock.wall_us())
+    said = said or untried_on_record(plan.policy, mode, reader)
     if said:
         problem = f"the policy in {plan.keyring.folder} {said}"
         raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)

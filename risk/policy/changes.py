@@ -47,10 +47,12 @@ _NAMED_BY: Final = {
     "names": "name",
     "permits": "name",
     "mandates": "name",
+    "packs": "code",
 }
 _RESTRICTED: Final = "families.restricted.names."
 _PERMITS: Final = "families.authority.permits."
 _MANDATES: Final = "families.authority.mandates."
+_PACKS: Final = "packs."
 
 
 class Looseness(StrEnum):
@@ -104,9 +106,10 @@ def loosened(before: Policy, after: Policy) -> tuple[PolicyChange, ...]:
 
 
 def _sections(policy: Policy) -> set[str]:
-    """Return the prefix of each class, instrument, restricted name, permit and mandate."""
+    """Return the prefix of each class, instrument, pack, restricted name, permit and mandate."""
     found = {f"classes.{one.asset_class}." for one in policy.classes}
     found |= {f"instruments.{one.symbol}." for one in policy.instruments}
+    found |= {f"{_PACKS}{one.code}." for one in policy.packs or ()}
     if policy.families is not None:
         found |= {f"{_RESTRICTED}{one.name}." for one in policy.families.restricted.names}
         found |= {f"{_PERMITS}{one.name}." for one in policy.families.authority.permits}
@@ -120,8 +123,8 @@ def _section_of(field: str, sections: frozenset[str]) -> str:
 
 
 def _whole(name: str, *, gone: bool) -> PolicyChange:
-    """What is not listed is refused: a section more loosens. A restricted name or duty: not."""
-    tightens = gone != name.startswith((_RESTRICTED, _MANDATES))
+    """What is not listed is refused: a section more loosens. A restricted name, duty, pack: not."""
+    tightens = gone != name.startswith((_RESTRICTED, _MANDATES, _PACKS))
     return PolicyChange(
         field=name[:-1],
         before="listed" if gone else None,

@@ -28,6 +28,7 @@ from risk.policy.stated import (
     Micros,
     Minor,
     Name,
+    PackUsed,
     Percent,
     PerSecond,
     PolicyModel,
@@ -178,6 +179,7 @@ class Policy(PolicyModel):
         not_before_us: Wall-clock start of validity.
         expires_us: Wall-clock end; from then on everything is refused.
         loosening_wait_us: Cooling time of a looser successor; absent: the mode's (paper none).
+        packs: Packs of jurisdictions whose limits it keeps, by code; absent: none.
         families: Numbers of the rules that came with format 2; absent in format 1.
     """
 
@@ -191,6 +193,7 @@ class Policy(PolicyModel):
     expires_us: Whole
     signatures_min: Annotated[int, Field(ge=2, le=16)]
     loosening_wait_us: Annotated[int, Field(ge=0, le=WAIT_US_MAX)] | None = None
+    packs: tuple[PackUsed, ...] | None = None
     classes: tuple[ClassPolicy, ...]
     instruments: tuple[InstrumentPolicy, ...]
     account: AccountPolicy
@@ -214,6 +217,8 @@ class Policy(PolicyModel):
         _unique(entry.symbol for entry in self.instruments)
         if not known.issuperset(entry.asset_class for entry in self.instruments):
             raise ValueError("an instrument names a class without a section")
+        if self.packs is not None:
+            _unique(one.code for one in self.packs)
         if self.expires_us <= self.not_before_us:
             raise ValueError("the policy ends before it begins")
         _bounded(self)

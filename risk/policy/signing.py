@@ -3,7 +3,8 @@
 Not here: keys and clock, which are arguments. Only this file of risk uses `cryptography`.
 
 Rules:
-- A signature covers the policy's digest, the role and the signer, under a domain tag.
+- A signature covers the policy's digest, the role and the signer, under a domain tag; and, if it
+  names one, the digest of the trial that the officer saw.
 - A policy needs `signatures_min` valid signatures, from all of `SIGNING_ROLES`, by distinct people
   with distinct keys. One invalid signature invalidates the bundle.
 """
@@ -50,11 +51,16 @@ class PolicyStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySignature:
-    """One person's Ed25519 signature in a role (hex, 64 bytes)."""
+    """One person's Ed25519 signature in a role (hex, 64 bytes).
+
+    Attributes:
+        trial: Digest of the trial that the signature covers; empty: none.
+    """
 
     role: str
     signer: str
     signature: str
+    trial: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +71,21 @@ class SignedPolicy:
     signatures: tuple[PolicySignature, ...]
 
 
-def policy_statement(digest: str, role: str, signer: str) -> bytes:
-    """Return the bytes to sign."""
-    return b"countersign policy signature v1\n" + canonical_bytes(
-        {"policy": digest, "role": role, "signer": signer}
-    )
+def policy_statement(digest: str, role: str, signer: str, trial: str = "") -> bytes:
+    """Return the bytes to sign; with a trial its digest is among them."""
+    said: dict[str, JSON] = {"policy": digest, "role": role, "signer": signer}
+    if not trial:
+        return b"countersign policy signature v1\n" + canonical_bytes(said)
+    return b"countersign policy signature v2\n" + canonical_bytes({**said, "trial": trial})
 
 
-def sign_policy(policy: Policy, role: str, signer: str, key: Ed25519PrivateKey) -> PolicySignature:
-    """Sign a policy in a role."""
-    statement = policy_statement(policy_digest(policy), role, signer)
-    return PolicySignature(role=role, signer=signer, signature=key.sign(statement).hex())
+def sign_policy(
+    policy: Policy, role: str, signer: str, key: Ed25519PrivateKey, trial: str = ""
+) -> PolicySignature:
+    """Sign a policy in a role, and the trial that was seen."""
+    statement = policy_statement(policy_digest(policy), role, signer, trial)
+    signature = key.sign(statement).hex()
+    return PolicySignature(role=role, signer=signer, signature=signature, trial=trial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +137,7 @@ def signed_policy_document(bundle: SignedPolicy) -> dict[str, JSON]:
     """Return a bundle as a document."""
     return {
         "policy": policy_document(bundle.policy),
-        "signatures": [document_of(one) for one in bundle.signatures],
+        "signatures": [_signature_document(one) for one in bundle.signatures],
     }
 
 
@@ -140,9 +150,21 @@ def signed_policy_from_document(document: object) -> SignedPolicy:
     """
     read = Reader(document)
     policy = policy_from_document(read.inner("policy"))
-    signatures = tuple(value_of(PolicySignature, item) for item in read.items("signatures"))
+    signatures = tuple(_signature_of(item) for item in read.items("signatures"))
     read.done()
     return SignedPolicy(policy=policy, signatures=signatures)
+
+
+def _signature_document(one: PolicySignature) -> dict[str, JSON]:
+    """Return a signature; one without a trial has the bytes that it always had."""
+    document = document_of(one)
+    if not one.trial:
+        del document["trial"]
+    return document
+
+
+def _signature_of(item: object) -> PolicySignature:
+    return value_of(PolicySignature, {"trial": ""} | item if type(item) is dict else item)
 
 
 def _signers(bundle: SignedPolicy, keys: Mapping[str, bytes], digest: str) -> tuple[str, ...]:
@@ -150,7 +172,7 @@ def _signers(bundle: SignedPolicy, keys: Mapping[str, bytes], digest: str) -> tu
     found: list[str] = []
     for one in bundle.signatures:
         key = _key(keys, one)
-        statement = policy_statement(digest, one.role, one.signer)
+        statement = policy_statement(digest, one.role, one.signer, one.trial)
         try:
             if key is None or one.signer == bundle.policy.author:
                 return ()

@@ -1,4 +1,4 @@
-"""What a policy is made of: names, days, and numbers that state their unit and reasons.
+"""What a policy is made of: names, days, packs, and numbers that state their unit and reasons.
 
 Rules:
 - Every number has unit, owner, rationale and review date; nothing has a default.
@@ -15,6 +15,7 @@ Text = Annotated[str, Field(min_length=1, max_length=600)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+PackCode = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 Whole = Annotated[int, Field(ge=0, le=JSON_SAFE)]
 
 
@@ -22,6 +23,14 @@ class PolicyModel(BaseModel):
     """A part of a policy: strict, closed and frozen."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class PackUsed(PolicyModel):
+    """A pack of a jurisdiction that a policy was merged with, by the digest of its content."""
+
+    code: PackCode
+    version: Annotated[int, Field(ge=1, le=10_000)]
+    digest: Digest
 
 
 class Stated(PolicyModel):

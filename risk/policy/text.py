@@ -76,6 +76,9 @@ def _policy_lines(policy: Policy) -> Iterator[str]:
             if name in {"not_before_us", "expires_us"}:
                 yield f"# {_day(int(value))}"
             yield f"{name} = {_toml(value)}"
+    for used in policy.packs or ():
+        yield from ("", f"# {_title(used)}", "[[packs]]")
+        yield from (f"{name} = {_toml(value)}" for name, value in used)
     for section in policy.classes:
         yield from ("", f"# {_title(section)}", "[[classes]]")
         yield from _class_lines(section)

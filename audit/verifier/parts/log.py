@@ -7,6 +7,7 @@ from typing import Any
 
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
 from audit.verifier.parts.contents.fills import Fills
+from audit.verifier.parts.contents.policies import PolicySuccessions
 from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
 from audit.verifier.parts.contents.signed import OfficersWord
 from audit.verifier.parts.contents.windows import Windows
@@ -76,6 +77,7 @@ class LogVerifier:
         self._seeds = Seeds()
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
+        self._successions = PolicySuccessions()
         self._windows = Windows()
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
@@ -203,6 +205,7 @@ class LogVerifier:
             self._interpret(head, body)
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
+            self._successions.see(head, body)
             self._windows.see(head, body)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
@@ -272,6 +275,7 @@ class LogVerifier:
         self._disclosed.finish(report)
         self._fills.finish(report)
         self._signed.finish(report, self._fills.phoned.relied_on)
+        self._successions.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
         if self._seeds.earlier:

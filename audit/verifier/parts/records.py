@@ -37,6 +37,7 @@ cancel_requested cancel_ended replace_requested replace_sent replace_ended
 kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
 digests_registered foreign_reported flatten_asked fairness_tested
 order_allocated news_twin_made case_opened case_noted case_moved policy_announced
+policy_tried fairness_agreed
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
 gjr_made gjr_judged
 """

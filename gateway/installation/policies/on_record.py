@@ -15,8 +15,14 @@ from gateway import clock
 from gateway.errors import SettingsError
 from gateway.installation.keys.succession import OfficerHistory
 from gateway.installation.policies.cooling import early_said
+from gateway.installation.policies.trials import untried_said
 from risk.policy.policy import Policy, policy_digest, policy_from_document
-from risk.policy.signing import PolicyStanding, signed_policy_from_document, verify_signatures
+from risk.policy.signing import (
+    PolicyStanding,
+    SignedPolicy,
+    signed_policy_from_document,
+    verify_signatures,
+)
 
 
 class PolicyOnRecord(Struct, frozen=True, kw_only=True):
@@ -74,6 +80,15 @@ def early_on_record(policy: Policy, mode: str, reader: LedgerReader, now_us: int
     if active is None or active.dev or policy_digest(policy) == active.policy_digest:
         return ""
     return early_said(policy_from_document(active.policy), policy, mode, reader, now_us)
+
+
+def untried_on_record(signed: SignedPolicy, mode: str, reader: LedgerReader) -> str:
+    """Return why a policy may not follow the newest on record untried, "" if it may or is it."""
+    _, active = next(_policies(reader), (0, None))
+    digest = policy_digest(signed.policy)
+    if active is None or active.dev or digest == active.policy_digest:
+        return ""
+    return untried_said(active.policy_digest, signed, mode, reader)
 
 
 def _policies(reader: LedgerReader) -> Iterator[tuple[int, PolicyOnRecord]]:

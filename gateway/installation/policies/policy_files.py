@@ -5,6 +5,7 @@ its signatures), which the second officer signs and `serve` reads.
 """
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from gateway.installation.keys.officers import (
     read_officer,
     read_public,
 )
+from gateway.installation.policies.packs import packs_said
 from gateway.installation.policies.policy import BUNDLE, POLICIES, given_policy
 from gateway.installation.policies.sections import TradedInstrument, naming
 from gateway.installation.settings import load
@@ -161,6 +163,7 @@ def show_policy(path: Path, publics: Sequence[Path], state: StateFolder, now_us:
     for one in found.signed.signatures:
         said = _checked(policy, one, keys)
         wrong = wrong or said.startswith("WRONG")
+        said += f", over trial {one.trial}" if one.trial else ""
         lines.append(f"signature  {one.role}:{one.signer}: {said}")
     missing = [role for role in SIGNING_ROLES if role not in _roles(found.signed)]
     if missing:
@@ -170,9 +173,11 @@ def show_policy(path: Path, publics: Sequence[Path], state: StateFolder, now_us:
 
 
 def sign_policy_file(
-    path: Path, key_file: Path, publics: Sequence[Path], state: StateFolder
+    path: Path, key_file: Path, publics: Sequence[Path], state: StateFolder, trial: str = ""
 ) -> int:
     """Add one officer's signature to the bundle, which is made beside a draft.
+
+    `trial` is the digest of the trial that the officer saw; both officers name the same one.
 
     Raises:
         RequestError: the file holds no policy, was edited after a signature, or the officer may
@@ -198,13 +203,16 @@ def sign_policy_file(
         )
     keys = _public_keys(publics, state)
     _refuse_second(signed, officer, bundle)
+    _refuse_other_trial(signed, trial, bundle)
+    if said := packs_said(signed.policy):
+        raise _refused(said)
     for one in signed.signatures:
         if _checked(signed.policy, one, keys).startswith("WRONG"):
             raise _refused(
                 f"{bundle}: the signature of {one.role}:{one.signer} is not over this policy: it"
                 " was edited after signing, or another key signed it; let both sign again"
             )
-    added = sign_policy(signed.policy, officer.role, officer.name, officer.key)
+    added = sign_policy(signed.policy, officer.role, officer.name, officer.key, trial)
     signed = replace(signed, signatures=(*signed.signatures, added))
     with appearing(bundle.resolve(), READABLE) as file:
         file.write(canonical(signed_policy_document(signed)))
@@ -214,7 +222,8 @@ def sign_policy_file(
     else:
         after = f"both signed; on the gateway's machine: countersign policy activate {bundle}"
     sys.stdout.write(
-        f"{officer.role}:{officer.name} signed {policy_digest(signed.policy)}\n{after}\n"
+        f"{officer.role}:{officer.name} signed {policy_digest(signed.policy)}"
+        f"{f' and trial {trial}' if trial else ''}\n{after}\n"
     )
     return 0
 
@@ -240,7 +249,7 @@ def served_policy(keyring: Keyring, now_us: int) -> SignedPolicy:
     look after open orders, and its rules refuse every intent.
 
     Raises:
-        SettingsError: it is missing, malformed, or not signed by both; says by whom not.
+        SettingsError: it is missing, malformed, looser than its packs, or not signed by both.
     """
     bundle, path = given_policy(keyring), keyring.folder / BUNDLE
     if said := unsigned_said(bundle, keyring, now_us):
@@ -249,6 +258,8 @@ def served_policy(keyring: Keyring, now_us: int) -> SignedPolicy:
             problem=f"{path} is not signed by both officers whose public keys are in"
             f" {keyring.folder} ({said}): countersign policy sign",
         )
+    if said := packs_said(bundle.policy):
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=f"{path}: {said}")
     if said := validity_said(bundle.policy, now_us):
         sys.stderr.write(f"countersign: {path} {said}: every intent is refused\n")
     return bundle
@@ -323,6 +334,20 @@ def _refuse_second(signed: SignedPolicy, officer: OfficerKey, bundle: Path) -> N
             raise _refused(f"{who} signed {bundle} with this same key: two people must sign")
 
 
+def _refuse_other_trial(signed: SignedPolicy, trial: str, bundle: Path) -> None:
+    """Refuse a digest of another form, or another trial than the first officer signed."""
+    if trial and re.fullmatch("[0-9a-f]{64}", trial) is None:
+        raise _refused("--trial is the digest that `countersign policy try --record` printed")
+    for one in signed.signatures:
+        if one.trial != trial:
+            raise _refused(
+                f"{one.role}:{one.signer} signed {bundle} with"
+                f" {f'trial {one.trial}' if one.trial else 'no trial'}: look at the same one and"
+                f" write {f'--trial {one.trial}' if one.trial else 'no --trial'}, or let both sign"
+                " anew"
+            )
+
+
 def _public_keys(publics: Sequence[Path], state: StateFolder) -> dict[str, bytes]:
     """Return the officers' public keys from the files, else those that the key folder has."""
     files = publics or [
@@ -335,7 +360,7 @@ def _public_keys(publics: Sequence[Path], state: StateFolder) -> dict[str, bytes
 def _checked(policy: Policy, one: PolicySignature, keys: Mapping[str, bytes]) -> str:
     if one.role not in keys:
         return f"not checked: no public key of {one.role}, name its file with --public"
-    statement = policy_statement(policy_digest(policy), one.role, one.signer)
+    statement = policy_statement(policy_digest(policy), one.role, one.signer, one.trial)
     try:
         key = Ed25519PublicKey.from_public_bytes(keys[one.role])
         key.verify(bytes.fromhex(one.signature), statement)

@@ -23,6 +23,7 @@ from gateway.installation.policies.policy_files import (
     new_policy,
 )
 from gateway.installation.policies.sections import TradedInstrument
+from gateway.installation.policies.trials import unnamed_said
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from risk.policy.policy import policy_digest
@@ -88,13 +89,19 @@ def activate_now(path: Path, settings: Settings, reason: str, now_us: int) -> in
 
 
 def _refuse_early(before: bytes, final: Path, mode: str) -> None:
-    """Refuse a looser successor without a gateway: only a gateway announces it on record."""
+    """Refuse a looser successor without a gateway, and one whose officers signed no trial.
+
+    Only a gateway announces on record; the start asks the ledger for the trial.
+    """
     if not before:
         return
-    old, new = (
-        signed_policy_from_document(json.loads(data)).policy
-        for data in (before, final.read_bytes())
+    given, signed = (
+        signed_policy_from_document(json.loads(data)) for data in (before, final.read_bytes())
     )
+    old, new = given.policy, signed.policy
+    if new.parent == policy_digest(old) and (said := unnamed_said(signed, mode)):
+        _put_back(before, final)
+        raise RequestError(problem=said)
     if new.parent == policy_digest(old) and (waits := wait_us(old, new, mode)):
         _put_back(before, final)
         raise RequestError(

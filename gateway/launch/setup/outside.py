@@ -40,6 +40,7 @@ from gateway.installation.policies.on_record import (
     early_on_record,
     refuse_stray_officers,
     stray_said,
+    untried_on_record,
 )
 from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import FixSettings, Settings
@@ -170,7 +171,7 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
         yield good("ledger", f"{count} records{began}")
         try:
             ring = Keyring(state.keys)
-            policy, keys = given_policy(ring).policy, ring.public_keys()
+            signed, keys = given_policy(ring), ring.public_keys()
         except SettingsError:
             return  # told by the looks at keys and policy
         try:
@@ -178,12 +179,16 @@ def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFindi
         except SettingsError as error:
             command = "countersign key replace-officer ROLE --public FILE --reason WHY"
             yield mend("keys", error.problem, command)
+        policy, mode = signed.policy, settings.mode
         if stray := stray_said(policy, reader):
             command = "countersign policy new next.toml --from FILE-OF-THE-ONE-IN-FORCE"
             yield mend("policy", f"the policy in {state.keys} {stray}", command)
-        elif early := early_on_record(policy, settings.mode, reader, clock.wall_us()):
+        elif early := early_on_record(policy, mode, reader, clock.wall_us()):
             command = "put the bundle of the policy in force back, or wait"
             yield mend("policy", f"the policy in {state.keys}: {early}", command)
+        elif untried := untried_on_record(signed, mode, reader):
+            command = "countersign policy try FILE --record"
+            yield mend("policy", f"the policy in {state.keys}: {untried}", command)
     finally:
         reader.close()
 

@@ -1,4 +1,4 @@
-"""Pages of oversight: held orders with the form that answers, cases, blind reviews, scores.
+"""Pages of oversight: held orders with the form that answers, cases, reviews, scores, the policy.
 
 Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
 """
@@ -20,6 +20,8 @@ from gateway.evidence.answers.outcomes import Scores
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import WATCH, Posted, SignedIn, reader_of
 from gateway.surfaces.web.sheets import Sheets
+from gateway.surfaces.web.views.lists import Views
+from gateway.surfaces.web.views.oversight.policies import policy_view
 from gateway.surfaces.web.views.oversight.reviews import review_cards
 from gateway.surfaces.web.views.oversight.scores import score_view
 
@@ -28,6 +30,7 @@ CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
 ADDS: Final = "/engine-adds"
+POLICY: Final = "/policy"
 
 
 class ApprovalActions(Protocol):
@@ -271,6 +274,29 @@ class ScorePages:
         return self._sheets.page(request, "engine_adds.html", {"view": view}, here="/ledger")
 
 
+class PolicyPages:
+    """The handler of the policy in force."""
+
+    def __init__(self, actions: ScoreActions, sheets: Sheets, views: Views) -> None:
+        self._actions = actions
+        self._sheets = sheets
+        self._views = views
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return the route; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        router.add_api_route(POLICY, guarded(self.shown), methods=["GET"], dependencies=seen)
+        return router
+
+    def shown(self, request: Request) -> Response:
+        """Show the policy in force, where its numbers come from, and the trials on record."""
+        view = policy_view(self._views.reader)
+        self._actions.note_read(reader_of(request), "policy")
+        return self._sheets.page(request, "policy.html", {"view": view}, here="/ledger")
+
+
 class OversightActions(ApprovalActions, CaseActions, ReviewActions, ScoreActions, Protocol):
     """What all of these pages ask of the gateway."""
 
@@ -279,9 +305,11 @@ def oversight_routes(
     actions: OversightActions,
     sheets: Sheets,
     guarded: Callable[[Callable[..., Response]], Callable[..., Response]],
+    views: Views,
 ) -> APIRouter:
-    """Return the routes of cases, reviews and scores."""
+    """Return the routes of cases, reviews, scores and the policy."""
     router = APIRouter()
+    router.include_router(PolicyPages(actions, sheets, views).routes(guarded))
     for pages in (CasePages, ReviewPages, ScorePages):
         router.include_router(pages(actions, sheets).routes(guarded))
     return router

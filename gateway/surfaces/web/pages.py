@@ -51,6 +51,7 @@ from gateway.surfaces.web.stops import Controls, StopButtons
 from gateway.surfaces.web.views.decision import DecisionView
 from gateway.surfaces.web.views.evidence import VERIFIER
 from gateway.surfaces.web.views.lists import OUTCOMES, Views
+from gateway.surfaces.web.views.oversight.fairness import fairness_view
 from gateway.telemetry.session import SessionStatus
 
 HERE: Final = Path(__file__).parent
@@ -128,7 +129,7 @@ def register(
         (KILL, pages.kill_form),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
-    router.include_router(oversight_routes(actions, sheets, pages.or_say_so))
+    router.include_router(oversight_routes(actions, sheets, pages.or_say_so, views))
     router.add_api_route(LIVE, live, methods=["GET"], dependencies=[seen])
     router.add_api_route(
         "/decisions/{decision_id}/approval",
@@ -279,7 +280,7 @@ class Pages:
         self, request: Request, run: Annotated[int | None, Query(ge=0)] = None
     ) -> Response:
         """Show the runs of the tests of fairness."""
-        view = self._views.fairness(run)
+        view = fairness_view(self._views.reader, run)
         self._noted(request, "fairness")
         return self._page(request, "fairness.html", here="/ledger", view=view)
 

@@ -359,8 +359,12 @@ class RunMember(Contents, frozen=True, kw_only=True):
 
 
 class PolicyActivated(Contents, frozen=True, kw_only=True):
+    """The contents of `policy_activated`; its signatures name the trial that was signed, if any."""
+
     policy: dict[str, Any]
     signed_by: tuple[str, ...] = ()
+    policy_digest: str = ""
+    signatures: tuple[dict[str, Any], ...] = ()
 
 
 class ModelLoaded(Contents, frozen=True, kw_only=True):

@@ -9,13 +9,21 @@ prompt nor the text of an intent. Terms are compared word by word, folded: NFKC,
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Final
 
 from risk.canonical import digest
 from risk.documents import document_of, value_of
 
 MASK: Final = "[masked]"
+NOTICE_DAYS: Final = 14
+"""Between the day on which criteria are agreed on and the first that they count for; our own."""
+AGREED, OBJECTED = "agreed", "objected"
+SIGNING: Final = ("risk", "compliance")
+"""The roles whose agreement criteria need; others may agree or object."""
+_ATTRIBUTES: Final = frozenset({"region", "sector", "side", "agent", "client"})
 _WORD: Final = re.compile(r"\w+", re.UNICODE)
 
 
@@ -89,6 +97,54 @@ def criteria_of(document: object) -> FairnessCriteria:
         DocumentError: the document is not criteria.
     """
     return value_of(FairnessCriteria, document)
+
+
+def criteria_faults(
+    criteria: FairnessCriteria, before: FairnessCriteria, today: date
+) -> tuple[str, ...]:
+    """Return what keeps criteria from following those on record; nothing if they may.
+
+    An objection keeps nothing back: it stays with the criteria, in the words of who made it.
+    """
+    return tuple(_faults(criteria, before, today))
+
+
+def _faults(criteria: FairnessCriteria, before: FairnessCriteria, today: date) -> Iterator[str]:
+    if criteria.version != before.version + 1:
+        yield f"version {criteria.version} does not follow version {before.version}"
+    try:
+        effective = date.fromisoformat(criteria.effective_day)
+    except ValueError:
+        yield "effective_day is not a day: write 2026-12-24"
+        effective = date.max
+    if effective < today + timedelta(days=NOTICE_DAYS):
+        yield f"effective_day is less than {NOTICE_DAYS} days from {today}"
+    if effective.isoformat() <= before.effective_day:
+        yield f"effective_day is not after that of version {before.version}"
+    if not criteria.attributes or not _ATTRIBUTES.issuperset(criteria.attributes):
+        yield f"attributes are some of {', '.join(sorted(_ATTRIBUTES))}"
+    if bad := sorted(one for one in criteria.terms if found_terms(one, criteria.terms) != (one,)):
+        yield f"the term {bad[0]!r} is not one folded word"
+    if not criteria.proposer.strip():
+        yield "nobody is named as the proposer"
+    yield from _vote_faults(criteria)
+
+
+def _vote_faults(criteria: FairnessCriteria) -> Iterator[str]:
+    votes = criteria.signed_off
+    if len({one.who for one in votes}) != len(votes):
+        yield "somebody votes twice"
+    for one in votes:
+        if one.vote not in {AGREED, OBJECTED}:
+            yield f"{one.who} neither {AGREED} nor {OBJECTED}"
+        if (one.vote == OBJECTED) != bool(one.objection.strip()):
+            yield f"an objection, and nothing else, has a text: {one.who}"
+        if one.who == criteria.proposer and one.vote == AGREED:
+            yield f"{one.who} proposes these criteria and cannot agree to them"
+    agreed = {one.role for one in votes if one.vote == AGREED}
+    for role in SIGNING:
+        if role not in agreed:
+            yield f"nobody of the role {role} agreed"
 
 
 def found_terms(text: str, terms: frozenset[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ Not here: a verb that trades.
     cases        orders that match an indicator of conduct, and what a reviewer makes of them
     reviews      review: decisions judged again, blind
     govern       register, assess, fairness and flow: what may run, and what the year's records show
+    criteria     criteria: by what fairness is tested, and who agreed to it
     ask          ask: a supervisor's questions
     privacy      erase, hold, release-hold, disclose: personal values in the ledger
 """

@@ -1,4 +1,4 @@
-"""policy new, show, sign, activate, diff and try; rules."""
+"""policy new, show, sign, activate, diff, try, trials, packs, merge and origins; rules."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +26,8 @@ def register(app: typer.Typer) -> None:
     for verb in (new, show, sign, activate, diff):
         group.command()(verb)
     group.command(name="try")(try_draft)
+    for later in (trials, packs, merge, origins):
+        group.command()(later)
     app.add_typer(group)
     app.command()(rules)
 
@@ -76,11 +78,15 @@ def sign(
     file: PolicyArgument,
     key: Annotated[Path, typer.Option(help="your private key file, from `officer-key`")],
     public: PublicOption = None,
+    trial: Annotated[
+        str, typer.Option(help="digest of the trial that you saw, from `policy try --record`")
+    ] = "",
     state: StateOption = None,
 ) -> None:
     """Add one officer's signature; a draft gets a bundle beside it, which the other one signs.
 
-    Refused for the author, for the same role, person or key twice, and after an edit.
+    Refused for the author, for the same role, person or key twice, after an edit, and with another
+    trial than the first officer's. Outside paper mode a policy that follows another needs a trial.
 
     Example: countersign policy sign policy.toml --key /media/risk/risk.key
     """
@@ -88,7 +94,7 @@ def sign(
     from gateway.installation.state import StateFolder
 
     folders = StateFolder.of(settings_of(state))
-    raise typer.Exit(sign_policy_file(file, key, public or [], folders))
+    raise typer.Exit(sign_policy_file(file, key, public or [], folders, trial))
 
 
 def activate(
@@ -124,23 +130,85 @@ def diff(
 
 
 def try_draft(
-    file: PolicyArgument,
+    file: Annotated[Path | None, typer.Argument(help="a draft (TOML) or a bundle (JSON)")] = None,
     last: Annotated[int, typer.Option(min=1, help="how many decisions, newest first")] = 100,
+    check: Annotated[
+        int | None, typer.Option("--check", help="judge the cases of this record again; compare")
+    ] = None,
     state: StateOption = None,
+    *,
+    record: Annotated[
+        bool, typer.Option("--record", help="put the trial on record, for both officers to sign")
+    ] = False,
 ) -> None:
     """Judge the newest decisions again under a draft; print each verdict that would differ.
 
-    Intent and book are the recorded ones; signatures count as given. The result's digest covers the
-    draft and every pair of verdicts: officers who see the same digest have seen the same trial.
+    Intent and book are the recorded ones; signatures count as given. The trial's digest covers the
+    log, the draft, the policy in force, and every verdict since the first of these decisions.
 
-    Example: countersign policy try next.toml --last 500
+    Example: countersign policy try next.toml --last 500 --record
 
-    Exit codes: 0 no verdict differs, 1 one does or a decision does not replay.
+    Exit codes: 0 no verdict differs, 1 one does, a decision does not replay, or --check differs.
     """
-    from gateway.evidence.answers.policy_trial import try_policy
+    from gateway.launch.commands.oversight.trials import try_or_check
+
+    raise typer.Exit(try_or_check(settings_of(state), file, last, check, record=record))
+
+
+def trials(state: StateOption = None) -> None:
+    """List the trials on record: digest, draft, policy in force then, what differed.
+
+    Example: countersign policy trials
+    """
+    from gateway.launch.commands.oversight.trials import list_trials
 
     with place_of(state) as place:
-        raise typer.Exit(try_policy(place, file, last))
+        raise typer.Exit(list_trials(place))
+
+
+def packs(
+    codes: Annotated[
+        list[str] | None, typer.Argument(metavar="[CODE]..", help="such as EU: show every entry")
+    ] = None,
+) -> None:
+    """List the packs of jurisdictions: limits, rules to arm, barred classes, each with its source.
+
+    Example: countersign policy packs EU US
+    """
+    from gateway.launch.commands.oversight.packs import list_packs
+
+    raise typer.Exit(list_packs(codes or []))
+
+
+def merge(
+    file: PolicyArgument,
+    out: Annotated[Path, typer.Option("--out", help="new file of the merged draft (TOML)")],
+    pack: Annotated[list[str], typer.Option("--pack", help="code of a pack, such as EU; repeat")],
+) -> None:
+    """Merge a draft with packs to the strictest of each limit; print who gave each, who differed.
+
+    The merged draft names the packs by digest, and is refused where it is looser than they are.
+
+    Example: countersign policy merge policy.toml --pack EU --pack US --out merged.toml
+    """
+    from gateway.launch.commands.oversight.packs import merge_draft
+
+    raise typer.Exit(merge_draft(file, [one.upper() for one in pack], out))
+
+
+def origins(
+    file: Annotated[
+        Path | None, typer.Argument(help="a draft or bundle (default: that of the key folder)")
+    ] = None,
+    state: StateOption = None,
+) -> None:
+    """Show where each number of a policy comes from: its own, or a pack; and what others said.
+
+    Example: countersign policy origins
+    """
+    from gateway.launch.commands.oversight.packs import show_origins
+
+    raise typer.Exit(show_origins(settings_of(state), file))
 
 
 def rules(

@@ -14,7 +14,9 @@ from gateway.desk.desk import Desk
 from gateway.errors import PolicyRefusedError, SettingsError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.policies.cooling import announcement, early_said, wait_us
+from gateway.installation.policies.packs import packs_said
 from gateway.installation.policies.policy import given_policy
+from gateway.installation.policies.trials import untried_said
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.run import policy_activated, policy_announced
 from risk.errors import RiskError
@@ -45,8 +47,9 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
 
     Raises:
         PolicyRefusedError: it is not signed by both, does not follow the one in force, is not valid
-            now, contradicts the instruments, or is looser and must still wait (it is then announced
-            on record); the old one stays in force.
+            now, contradicts the instruments, is looser than the packs that it names, names no trial
+            that this ledger has (outside paper mode), or is looser and must still wait (it is then
+            announced on record); the old one stays in force.
         NotReadyError: a decision takes too long.
         AuditError: the ledger did not take the record. If it is unknown whether it did, every
             intent is refused until the next start.
@@ -57,6 +60,8 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
         signed = _followable(desk)
         if policy_digest(signed.policy) == policy_digest(before):
             return policy_state(desk) | {"seq": None, "changes": []}
+        if said := untried_said(policy_digest(before), signed, own.tags.mode, own.reader):
+            raise PolicyRefusedError(problem=said)
         _cooled(desk, signed.policy, caller.name, reason)
         draft = policy_activated(own.tags, signed, by=caller.name, reason=reason)
         reach("policy.checked")  # a crash here leaves the bundle: the next start activates it
@@ -102,6 +107,8 @@ def _followable(desk: Desk) -> SignedPolicy:
             problem=f"the bundle in the key folder is {status.standing.value}: both officers sign"
             " it (countersign policy sign), and it must be valid now"
         )
+    if said := packs_said(signed.policy):
+        raise PolicyRefusedError(problem=said)
     if found := own.policy_misfits(signed.policy):
         raise PolicyRefusedError(problem="; ".join(found[:3]))
     return signed

@@ -2,6 +2,7 @@
 
 Not here: the tests and patterns themselves (`risk.windows`), reading them (`gateway.evidence`).
 
+    criteria    criteria of fairness that both officers signed, and which count for a day
     fairness    runs of the tests of fairness
     reviews     blind reviews: a sample, judged without the model's answer
     case_files  the cases on record, and the draft of a report

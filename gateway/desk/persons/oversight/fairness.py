@@ -13,9 +13,11 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.tlog.tiles import root_from
 from gateway.desk.desk import DeskParts
+from gateway.desk.persons.oversight.criteria import criteria_on
 from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
 from gateway.walk.journal.control.fairness import TESTS, FairnessTested, fairness_tested
+from risk.windows.fairness.criteria import criteria_digest
 
 ROWS_MAX: Final = 400
 LISTED_MAX: Final = 50
@@ -59,7 +61,7 @@ def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, A
     """Put a run on record under the person's name.
 
     Raises:
-        RequestError: its root is not this log's at its size.
+        RequestError: its root is not this log's at its size, or other criteria count for its days.
         AuditError: the ledger does not take it.
     """
     size = own.reader.head().size
@@ -68,6 +70,9 @@ def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, A
             problem=f"root {body.root[:16]} is not this log's at size {body.size}: run the tests"
             " on this installation's ledger"
         )
+    wanted = criteria_digest(criteria_on(own.reader, body.last_day))
+    if body.criteria_digest != wanted:
+        raise RequestError(problem=f"on {body.last_day} the criteria {wanted} count, not these")
     document = body.model_dump(exclude_none=True)
     run = FairnessTested.read({**document, "actor_name": actor})
     (record,) = own.tools.ledger.append(fairness_tested(run))

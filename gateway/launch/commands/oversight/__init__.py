@@ -4,5 +4,8 @@ Not here: options and help.
 
     cases     cases about conduct, for reviewers
     reviews   blind reviews, through the running gateway
+    packs     what jurisdictions ask of a policy, and the merge to the strictest
+    trials    a draft tried on recorded decisions, put on record for the officers to sign
+    criteria  write, sign and agree on criteria of fairness
     fairness  run the tests of fairness, put a run on record, or check one
 """

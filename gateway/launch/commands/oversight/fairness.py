@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from gateway.desk.persons.oversight.criteria import criteria_on
 from gateway.desk.persons.oversight.fairness import recorded_runs
 from gateway.errors import RequestError
 from gateway.evidence.fairness.report import differing, report_text, root_by, run_tests
@@ -33,7 +34,8 @@ def run_window(settings: Settings, days: tuple[str, str], *, as_json: bool) -> i
         NoLedgerError: there is no ledger.
     """
     with attached(settings) as place, held_against_key(place) as reader:
-        run = run_tests(reader, root_by(reader.tiles.reader), days)
+        criteria = criteria_on(reader, days[1])
+        run = run_tests(reader, root_by(reader.tiles.reader), days, criteria=criteria)
     seq = _recorded(settings, run)
     if as_json:
         sys.stdout.write(json.dumps({"seq": seq, **run.document()}, indent=2) + "\n")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.desk.desk import Desk
+from gateway.desk.persons.oversight.criteria import CriteriaBody, agree_on, criteria_document
 from gateway.desk.persons.oversight.fairness import FairnessRunBody, record_run, runs_document
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
@@ -21,6 +22,25 @@ def listed(
     desk: Desk = request.app.state.desk
     desk.reads.note(caller, "fairness")
     return runs_document(desk.own.reader)
+
+
+@router.get("/criteria", summary="By which criteria are the tests of fairness run?")
+def criteria(
+    request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return the criteria on record, newest first, with who agreed or objected."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "fairness_criteria")
+    return criteria_document(desk.own.reader)
+
+
+@router.post("/criteria", summary="Put criteria of fairness on record")
+def agree(
+    body: CriteriaBody, request: Request, caller: Annotated[Caller, Depends(allowed("resolve"))]
+) -> dict[str, Any]:
+    """Record criteria that both officers signed; they count from their effective day on."""
+    desk: Desk = request.app.state.desk
+    return agree_on(desk.own, caller.name, body)
 
 
 @router.post("", summary="Put a run of the tests of fairness on record")

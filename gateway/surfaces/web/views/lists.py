@@ -25,7 +25,6 @@ from gateway.surfaces.web.views.body import Body, order_state
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
 from gateway.surfaces.web.views.evidence import download
-from gateway.surfaces.web.views.oversight.fairness import FairnessView, fairness_view
 from gateway.surfaces.web.views.positions import (
     POSITION_KINDS,
     PositionsView,
@@ -265,9 +264,10 @@ class Views:
             return names, None
         return names, read_statement(self._reader, name, chosen)
 
-    def fairness(self, seq: int | None) -> FairnessView:
-        """Return the runs of the tests of fairness, and one of them."""
-        return fairness_view(self._reader, seq)
+    @property
+    def reader(self) -> LedgerReader:
+        """The ledger, for pages whose views are made of it alone."""
+        return self._reader
 
     def disavowed_by(self, seq: int) -> int | None:
         """Return the number of the record that disavows this one, or None."""

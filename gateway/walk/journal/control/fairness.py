@@ -1,4 +1,4 @@
-"""Records of the tests of fairness: one for each run over a window of days, with its result.
+"""Records of fairness: criteria that were agreed on, and each run of the tests with its result.
 
 Not here: how a window is gathered and tested (`gateway.evidence`, `risk.windows`).
 """
@@ -36,6 +36,33 @@ class FairnessTested(Contents, frozen=True, kw_only=True):
     results: tuple[dict[str, Any], ...]
     actor_name: str = ""
     tests: str = ""
+
+
+class FairnessAgreed(Contents, frozen=True, kw_only=True):
+    """The contents of `fairness_agreed`.
+
+    Attributes:
+        notice_days: between the record and the first day that the criteria count for, at least.
+        signatures: hex by role, over the digest of the criteria and this log's id.
+    """
+
+    criteria: dict[str, Any]
+    criteria_digest: str
+    notice_days: int
+    log_id: str
+    signatures: dict[str, str]
+    actor_name: str
+
+
+def fairness_agreed(agreed: FairnessAgreed) -> Draft:
+    """Criteria that follow the ones before; each version is one record."""
+    return Draft(
+        stream="control",
+        kind=Kind.FAIRNESS_AGREED,
+        payload=agreed.document(),
+        actor=f"person:{agreed.actor_name}",
+        idem_key=f"fairness_agreed:{agreed.criteria['version']}",
+    )
 
 
 def fairness_tested(run: FairnessTested) -> Draft:

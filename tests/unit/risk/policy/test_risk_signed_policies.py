@@ -1,7 +1,8 @@
 """A policy's signatures, its borders, and the one spelling of every number in a document."""
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,8 +26,11 @@ from risk.policy.signing import (
     SignedPolicy,
     policy_statement,
     sign_policy,
+    signed_policy_document,
+    signed_policy_from_document,
     verify_signatures,
 )
+from risk.policy.trial import signed_trial
 from tests.doubles.risk_cases import PLAYBACK, PLAYBACK_BYTES
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n, name in enumerate("abc")}
@@ -159,3 +163,28 @@ def test_a_reader_gives_every_field_once_and_only_in_its_own_type() -> None:
     assert Reader({"n": forty}).number("n") == int(forty)
     with pytest.raises(DocumentError):
         Reader({"n": more}).number("n")
+
+
+def test_a_signature_covers_the_trial_that_was_seen() -> None:
+    assert policy_statement("00ff", "risk", "rolf", "aa") == (
+        b"countersign policy signature v2\n"
+        b'{"policy":"00ff","role":"risk","signer":"rolf","trial":"aa"}'
+    )
+    now, trial = PLAYBACK.not_before_us, "f" * 64
+    both = [
+        sign_policy(PLAYBACK, role, name, KEYS[key], trial) for role, name, key in (ROLF, CARLA)
+    ]
+    bundle = SignedPolicy(policy=PLAYBACK, signatures=tuple(both))
+    assert verify_signatures(bundle, TRUSTED, now).standing is PolicyStanding.ACTIVE
+    assert signed_trial(bundle) == trial
+    assert signed_policy_from_document(signed_policy_document(bundle)) == bundle
+    for other in ("", "e" * 64):
+        moved = replace(bundle, signatures=(both[0], replace(both[1], trial=other)))
+        assert verify_signatures(moved, TRUSTED, now).standing is PolicyStanding.UNSIGNED
+        assert signed_trial(moved) == ""
+
+
+def test_a_signature_without_a_trial_has_the_bytes_that_it_always_had() -> None:
+    document = signed_policy_document(signed(PLAYBACK, ROLF))
+    (one,) = cast("list[dict[str, str]]", document["signatures"])
+    assert sorted(one) == ["role", "signature", "signer"]

@@ -2,6 +2,7 @@
 
 Not here: the tests and the draw (`risk.windows`).
 
+    policies the policy in force, where its numbers come from, trials
     fairness  the runs of the tests of fairness, with a bar for each group
     gjr       the GJR twin of one decision
     scores    how forecasts did, with a plot of ranks for each model

@@ -132,6 +132,7 @@ def pages(desk: SmallDesk) -> list[str]:
         "/positions?account=agent",
         "/feeds",
         "/fairness",
+        "/policy",
         "/flow",
         "/ledger",
         "/records/0",

@@ -1,15 +1,29 @@
 """A draft meets the cases on record: the same one changes nothing, a looser one frees a hold."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.answers.policy_trial import Retried, result_digest, retried
+from gateway.evidence.answers.policy_trial import (
+    Trial,
+    differing,
+    newest_verdicts,
+    retried,
+    trial_of,
+    trial_text,
+)
 from gateway.evidence.decisions import newest_decisions
-from risk.policy.policy import Policy, policy_document, policy_from_document
+from gateway.evidence.replay.pairs import Pairs
+from gateway.walk.journal.control.oversight.trials import PolicyTried, policy_tried
+from risk.canonical import JSON
+from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
+from risk.policy.trial import Retried, trial_bytes, trial_said
 from risk.verdict import Action
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
+
+PAIR = Path(__file__).parents[5] / "inference/models/pair_v1"
 
 
 @pytest.fixture
@@ -45,7 +59,6 @@ def test_a_draft_is_tried_on_the_cases_on_record(desk: MemoryDesk) -> None:
     assert freed.drafted.action is Action.ALLOW
     tighter = tried(desk, draft(policy, 1))
     assert [one.decision_id for one in tighter if one.differs] == [passed]
-    assert result_digest(policy, same) != result_digest(draft(policy, 1), tighter)
 
 
 def test_a_decision_that_does_not_replay_is_not_tried(desk: MemoryDesk) -> None:
@@ -65,3 +78,66 @@ def test_a_decision_that_does_not_replay_is_not_tried(desk: MemoryDesk) -> None:
 
     with pytest.raises(ReplayDiffersError, match="missing"):
         list(retried(Cut(), small.table, decision_id, small.desk.own.section.policy))  # type: ignore[arg-type]
+
+
+def whole_trial(desk: MemoryDesk, policy: Policy, last: int = 100) -> Trial:
+    reader, pairs = desk.small.reader, Pairs(PAIR)
+    return trial_of(reader, pairs, "memory.test", policy, newest_verdicts(reader, last))
+
+
+def test_two_people_who_try_the_same_draft_have_the_same_digest(desk: MemoryDesk) -> None:
+    policy = desk.small.desk.own.section.policy
+    desk.ask(20)
+    held = desk.hold()
+    first, second = (whole_trial(desk, draft(policy, 35_000_000)) for _ in range(2))
+    assert first.digest == second.digest
+    said = trial_said(first.document)
+    assert (len(said.verdicts), said.flips, said.untried) == (2, 1, ())
+    assert said.follows == policy_digest(policy)
+    assert f"{held} record" in trial_text(first)
+    assert first.digest in trial_text(first)
+    (flip,) = trial_said_flips(first)
+    rows = {tuple(row[:2]): row[2:] for row in flip["checks"]}
+    assert rows["R31", "notional"][0] < 0 < rows["R31", "notional"][1]
+    assert whole_trial(desk, draft(policy, 1)).digest != first.digest
+
+
+def trial_said_flips(trial: Trial) -> list[Any]:
+    flips = trial.document["flips"]
+    assert isinstance(flips, list)
+    return flips
+
+
+def test_a_trial_has_every_verdict_since_its_first(desk: MemoryDesk) -> None:
+    policy = desk.small.desk.own.section.policy
+    waits = desk.hold()
+    last = desk.ask(20).decision_id
+    desk.answer(waits)
+    (newest,) = {one.decision_id for one in whole_trial(desk, policy, 1).found} - {waits}
+    assert newest == last
+    both = whole_trial(desk, policy, 1)
+    assert {one.decision_id for one in both.found} == {last, waits}, "the renewal came after it"
+
+
+def test_a_recorded_trial_is_made_again_from_the_log(desk: MemoryDesk) -> None:
+    policy = desk.small.desk.own.section.policy
+    looser = draft(policy, 35_000_000)
+    desk.hold()
+    made = whole_trial(desk, looser)
+    log, reader, pairs = desk.log, desk.small.reader, Pairs(PAIR)
+    log.put_blob(trial_bytes(made.document))
+    (record,) = log.append(policy_tried(looser, made.document, "operator"))
+    desk.ask(20)
+    said = PolicyTried.of(record)
+    assert said.flips == 1
+    assert differing(reader, pairs, "memory.test", said) == ()
+    same: list[JSON] = [[seq, action, action] for seq, action, _ in rows_of(made)]
+    none: list[JSON] = []
+    false = {**made.document, "verdicts": same, "flips": none}
+    log.put_blob(trial_bytes(false))
+    (record,) = log.append(policy_tried(looser, false, "operator"))
+    assert differing(reader, pairs, "memory.test", PolicyTried.of(record)) == ("verdicts", "flips")
+
+
+def rows_of(trial: Trial) -> tuple[tuple[int, str, str], ...]:
+    return trial_said(trial.document).verdicts
