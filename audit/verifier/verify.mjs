@@ -820,6 +820,7 @@ export const KINDS = new Set(`
   digests_registered foreign_reported flatten_asked fairness_tested
   order_allocated news_twin_made case_opened case_noted case_moved policy_announced
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
+  publication_noted justification_entered
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -34,7 +34,7 @@ from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import market as feeding
-from gateway.cli.verbs.trade import modes
+from gateway.cli.verbs.trade import modes, publications
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
@@ -66,6 +66,7 @@ for group in (
     asking,
     differing,
     adjusting,
+    publications,
     keys,
     holders,
     deciding,

@@ -1,10 +1,10 @@
-"""Pages of oversight: held orders with the form that answers, cases, blind reviews, scores.
+"""Pages of oversight: held orders with the form that answers, cases, reviews, scores, own acts.
 
 Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
 """
 
-from collections.abc import Callable
-from typing import Annotated, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import Response
@@ -26,6 +26,7 @@ APPROVALS: Final = "/approvals"
 CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
+PUBLICATIONS: Final = "/publications"
 
 
 class ApprovalActions(Protocol):
@@ -257,7 +258,41 @@ class ScorePages:
         return self._sheets.page(request, "scores.html", {"view": view}, here="/ledger")
 
 
-class OversightActions(ApprovalActions, CaseActions, ReviewActions, ScoreActions, Protocol):
+class ActPageActions(Protocol):
+    """What the page of own publications asks of the gateway."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
+        """Return `publications`, newest first."""
+
+
+class ActPages:
+    """The handler of own publications."""
+
+    def __init__(self, actions: ActPageActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return the route; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        router.add_api_route(PUBLICATIONS, guarded(self.shown), methods=["GET"], dependencies=seen)
+        return router
+
+    def shown(self, request: Request) -> Response:
+        """Show what the firm itself published."""
+        values = dict(self._actions.own_acts())
+        self._actions.note_read(reader_of(request), "publications")
+        return self._sheets.page(request, "publications.html", values, here="/ledger")
+
+
+class OversightActions(
+    ApprovalActions, CaseActions, ReviewActions, ScoreActions, ActPageActions, Protocol
+):
     """What all of these pages ask of the gateway."""
 
 
@@ -266,8 +301,8 @@ def oversight_routes(
     sheets: Sheets,
     guarded: Callable[[Callable[..., Response]], Callable[..., Response]],
 ) -> APIRouter:
-    """Return the routes of cases, reviews and scores."""
+    """Return the routes of cases, reviews, scores and own publications."""
     router = APIRouter()
-    for pages in (CasePages, ReviewPages, ScorePages):
+    for pages in (CasePages, ReviewPages, ScorePages, ActPages):
         router.include_router(pages(actions, sheets).routes(guarded))
     return router

@@ -10,6 +10,7 @@ Not here: what agents and feeds ask.
     fairness     GET and POST /v1/fairness
     cases        GET /v1/cases, POST /v1/cases/{case_id}/notes and /state
     reviews      GET and POST /v1/reviews, POST /v1/reviews/{seq}/answers/{decision_id}
+    publications GET and POST /v1/publications
     scores       GET /v1/scores: how forecasts did
     flow         refusals and times of a range of days
     policies     GET /v1/policy, POST /v1/policy/follow

@@ -6,4 +6,5 @@ Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
     reviews  samples of blind reviews, and the answers
     scores  forecasts against what came
     cases  cases about patterns of conduct, in streams that only reviewers are shown
+    publications  what the firm itself published, as rule R49 reads it
 """

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import httpx
 import psycopg
@@ -69,6 +70,9 @@ class NoDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from fastapi import FastAPI
@@ -54,6 +55,9 @@ class NotedDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -1,6 +1,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from fastapi import FastAPI
@@ -49,6 +50,9 @@ class OneDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -58,6 +59,9 @@ class NoDesk:
         raise NotImplementedError(case_id)
 
     def scores(self) -> Scores:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:
