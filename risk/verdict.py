@@ -93,6 +93,7 @@ class RuleId(StrEnum):
     R51 = "R51"
     R52 = "R52"
     R53 = "R53"
+    R54 = "R54"
 
 
 class Outcome(StrEnum):
@@ -244,6 +245,7 @@ class Reason(StrEnum):
     OWN_LEVELS_STACKED = "OWN_LEVELS_STACKED"
     SIZES_GROW_BEHIND = "SIZES_GROW_BEHIND"
     QUOTED_AND_WITHDRAWN = "QUOTED_AND_WITHDRAWN"
+    SHAPE_DENIED = "SHAPE_DENIED"
     NEEDS_A_PERSON = "NEEDS_A_PERSON"
     BASKET_ABOVE_MAXIMUM = "BASKET_ABOVE_MAXIMUM"
     MARKET_STRESSED = "MARKET_STRESSED"
@@ -355,14 +357,7 @@ def trace_digest(
     It is the list of tag, action, the three digests, and the results in their order; a result is an
     object with its fields in the order of `RuleResult`, and an action its number.
     """
-    trace = (
-        "countersign.verdict/2",
-        action,
-        policy_digest,
-        intent_digest,
-        state_digest,
-        results,
-    )
+    trace = ("countersign.verdict/2", action, policy_digest, intent_digest, state_digest, results)
     return sha256(json.encode(trace)).hexdigest()
 
 

@@ -50,8 +50,9 @@ RULES_OF_1: Final = frozenset(
     }
 )
 """The rules of a policy of format 1, so that its verdicts replay as they were given."""
-UNNAMED: Final = frozenset({RuleId.R29})
-"""No policy names or disarms these: they judge while their stop is in force, under every policy."""
+UNNAMED: Final = frozenset({RuleId.R29, RuleId.R54})
+"""No class names or disarms these: R29 judges while its stop is in force, under every policy, R54
+where the policy has a deny list."""
 RULES_OF_2: Final = frozenset(RuleId) - UNNAMED
 """The rules of a policy of format 2."""
 

@@ -1,8 +1,8 @@
 """The families of numbers that a policy of format 2 has.
 
 Rules:
-- A policy of format 2 has every family, one of format 1 none. Only `modes` may be left out: then
-  every forecast is a standard one.
+- A policy of format 2 has every family, one of format 1 none. `modes`
+  and `denied` may be left out: then every forecast is a standard one, and no shape is denied.
 - A number of a family applies to every account and class; a class disarms a rule with a reason.
 - Every number says in its annotation which direction permits more.
 """
@@ -13,6 +13,7 @@ from risk.policy.families.account import AccountLimits
 from risk.policy.families.authority import Authority
 from risk.policy.families.conduct import ConductLimits
 from risk.policy.families.control import ControlLimits
+from risk.policy.families.denied import DenyList
 from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
@@ -34,6 +35,7 @@ class Families(PolicyModel):
     control: ControlLimits
     horizon: HorizonLimits
     modes: ModeLimits | None = None
+    denied: DenyList | None = None
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family that is there with its name, in order."""
