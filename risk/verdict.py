@@ -88,6 +88,7 @@ class RuleId(StrEnum):
     R43 = "R43"
     R45 = "R45"
     R46 = "R46"
+    R48 = "R48"
     R49 = "R49"
     R50 = "R50"
     R51 = "R51"
@@ -258,6 +259,8 @@ class Reason(StrEnum):
     MODEL_SHARE_ABOVE_MAXIMUM = "MODEL_SHARE_ABOVE_MAXIMUM"
     STRATEGIES_AGREE = "STRATEGIES_AGREE"
     OWN_PUBLICATION = "OWN_PUBLICATION"
+    PROTECTED_ATTRIBUTE = "PROTECTED_ATTRIBUTE"
+    NOT_JUSTIFIED = "NOT_JUSTIFIED"
 
 
 class RuleResult(Struct, frozen=True, kw_only=True, gc=False):

@@ -19,7 +19,7 @@ from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import evaluate as judging
 from gateway.cli.verbs import train as training
 from gateway.cli.verbs.evidence import ask as asking
-from gateway.cli.verbs.evidence import cases, govern, privacy, reviews
+from gateway.cli.verbs.evidence import cases, govern, justifications, privacy, reviews
 from gateway.cli.verbs.evidence import check as checking
 from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
@@ -62,6 +62,7 @@ for group in (
     feeding,
     cases,
     reviews,
+    justifications,
     govern,
     asking,
     differing,

@@ -53,11 +53,12 @@ _NAMED_BY: Final = {
     "mandates": "name",
     "shapes": "name",
     "paths": "name",
+    "words": "name",
 }
 _RESTRICTED: Final = "families.restricted.names."
 _PERMITS: Final = "families.authority.permits."
 _MANDATES: Final = "families.authority.mandates."
-_DENIED: Final = ("families.denied.shapes.", "families.denied.paths.")
+_DENIED: Final = ("families.denied.shapes.", "families.denied.paths.", "families.fairness.words.")
 
 
 class Looseness(StrEnum):
@@ -121,6 +122,8 @@ def _sections(policy: Policy) -> set[str]:
         if (denied := policy.families.denied) is not None:
             found |= {f"{_DENIED[0]}{one.name}." for one in denied.shapes}
             found |= {f"{_DENIED[1]}{one.name}." for one in denied.paths}
+        if (lexicon := policy.families.fairness) is not None:
+            found |= {f"{_DENIED[2]}{one.name}." for one in lexicon.words}
     return found
 
 

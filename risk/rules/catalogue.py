@@ -23,6 +23,7 @@ from risk.rules.conduct.withdrawals import R36, R37, R38
 from risk.rules.control.admission import R00, R01
 from risk.rules.control.authority import R02
 from risk.rules.control.drift import R30
+from risk.rules.control.fairness import R48
 from risk.rules.control.health import R50
 from risk.rules.control.oversight import R31
 from risk.rules.control.reconciliation import R51
@@ -97,11 +98,12 @@ CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R43
 
 IN_VERDICTS: Final = tuple(
     sorted(
-        (*RULES, R54, STOP_RULES[Stop.BREAKER]), key=lambda rule: list(RuleId).index(rule.rule_id)
+        (*RULES, R48, R54, STOP_RULES[Stop.BREAKER]),
+        key=lambda rule: list(RuleId).index(rule.rule_id),
     )
 )
-"""Every rule that can be in a verdict; R29 judges only while its stop is in force, R54 where the
-policy has a deny list."""
+"""Every rule that can be in a verdict; R29 judges only while its stop is in force, R48 where the
+policy has a lexicon, R54 where it has a deny list."""
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
 
@@ -112,5 +114,7 @@ def rules_of(policy: object) -> tuple[Rule, ...]:
         return RULES
     if policy.families is None:
         return RULES_1
-    listed = policy.families.denied
-    return RULES if listed is None or not listed.shapes else (*RULES, denying(listed))
+    listed, lexicon = policy.families.denied, policy.families.fairness
+    more: tuple[Rule, ...] = () if lexicon is None else (R48,)
+    more += () if listed is None or not listed.shapes else (denying(listed),)
+    return (*RULES, *more) if more else RULES

@@ -79,6 +79,8 @@ def rule_lines(rules: Sequence[Rule], disarmed: Mapping[str, str]) -> Iterator[s
 def _format(rule: Rule) -> str:
     if rule.rule_id in ALWAYS_ARMED:
         return "always armed"
+    if rule.rule_id is RuleId.R48:
+        return "armed where the policy has a lexicon of fairness"
     if rule.rule_id is RuleId.R54:
         return "armed where the policy has a deny list"
     if rule.rule_id in UNNAMED:

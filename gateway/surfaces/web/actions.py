@@ -14,6 +14,7 @@ from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
 from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
 from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
+from gateway.desk.persons.oversight.justifications import justifications
 from gateway.desk.persons.oversight.publications import publications
 from gateway.desk.persons.oversight.reviews import (
     ReviewAnswerBody,
@@ -61,8 +62,11 @@ class DeskActions:
         return found, draft_report(self._desk.own.reader, found)
 
     def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
-        """Return what the firm itself published, newest first."""
-        return {"publications": publications(self._desk.own.reader)}
+        """Return what the firm itself published, and its justifications, newest first."""
+        return {
+            "publications": publications(self._desk.own.reader),
+            "justifications": justifications(self._desk.own)["justifications"],
+        }
 
     def reviews(self) -> tuple[ReviewLook, ...]:
         """Return the samples of blind reviews, newest first."""

@@ -27,6 +27,7 @@ CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
 PUBLICATIONS: Final = "/publications"
+JUSTIFICATIONS: Final = "/justifications"
 
 
 class ApprovalActions(Protocol):
@@ -265,11 +266,11 @@ class ActPageActions(Protocol):
         """Record who reads what, before it is shown."""
 
     def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
-        """Return `publications`, newest first."""
+        """Return `publications` and `justifications`, newest first."""
 
 
 class ActPages:
-    """The handler of own publications."""
+    """The handlers of own publications and of justifications."""
 
     def __init__(self, actions: ActPageActions, sheets: Sheets) -> None:
         self._actions = actions
@@ -278,9 +279,10 @@ class ActPages:
     def routes(
         self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
     ) -> APIRouter:
-        """Return the route; `guarded` answers while the ledger does not."""
+        """Return both routes; `guarded` answers while the ledger does not."""
         router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
-        router.add_api_route(PUBLICATIONS, guarded(self.shown), methods=["GET"], dependencies=seen)
+        for path, handler in ((PUBLICATIONS, self.shown), (JUSTIFICATIONS, self.registry)):
+            router.add_api_route(path, guarded(handler), methods=["GET"], dependencies=seen)
         return router
 
     def shown(self, request: Request) -> Response:
@@ -288,6 +290,12 @@ class ActPages:
         values = dict(self._actions.own_acts())
         self._actions.note_read(reader_of(request), "publications")
         return self._sheets.page(request, "publications.html", values, here="/ledger")
+
+    def registry(self, request: Request) -> Response:
+        """Show the registry of justifications."""
+        values = dict(self._actions.own_acts())
+        self._actions.note_read(reader_of(request), "justifications")
+        return self._sheets.page(request, "justifications.html", values, here="/ledger")
 
 
 class OversightActions(

@@ -9,6 +9,7 @@ from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.walk.journal.control.oversight.justifications import FairnessSources
 from gateway.walk.journal.control.oversight.publications import OwnPublications
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.verdict import VerdictGiven
@@ -18,6 +19,8 @@ from gateway.walk.projections.differences import Difference, RecordsPort
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
 from risk.intent import Side
+from risk.policy.families.fairness import FairnessLexicon
+from risk.policy.policy import Policy
 from risk.state.activity import LAST, ActivityFold
 from risk.state.book import Book, Filled
 from risk.state.busts import BookFold, FoldEvent
@@ -171,6 +174,9 @@ class VerdictMoment:
         bars: the last bars behind it; a snapshot has at least one.
         quoting: how long the account quoted both sides of the instrument.
         model_digest: the model behind the forecast.
+        decision_id: the decision.
+        headlines: of the news in its snapshot.
+        lexicon: the policy's words of fairness; None without.
     """
 
     now_us: int
@@ -178,6 +184,9 @@ class VerdictMoment:
     basket: Basket
     quoting: Quoting
     model_digest: str
+    decision_id: str = ""
+    headlines: tuple[str, ...] = ()
+    lexicon: FairnessLexicon | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +203,7 @@ class Gathering:
         session: How far an instrument's session is; None where no feed or calendar says so.
         said: The firm's own publications; None where nobody reads them.
         models: The model behind a decision; None where nobody knows.
+        fairness: What the fairness gate reads; None where nobody reads it.
     """
 
     listed: Mapping[str, Listed]
@@ -205,10 +215,16 @@ class Gathering:
     session: Callable[[str], SessionReading | None] = lambda _: None
     said: OwnPublications | None = None
     models: ModelsBehind | None = None
+    fairness: FairnessSources | None = None
 
     def reading(self, reader: RecordsPort) -> "Gathering":
         """Return it with the sources that are records."""
-        return replace(self, said=OwnPublications(reader), models=ModelsBehind(reader))
+        return replace(
+            self,
+            said=OwnPublications(reader),
+            models=ModelsBehind(reader),
+            fairness=FairnessSources(reader),
+        )
 
     def inputs(
         self, symbol: str, book: Book, firm: FirmBooks, past: Activity, asked: VerdictMoment
@@ -244,6 +260,14 @@ class Gathering:
             session=None if session is None else session.clock(past.own_fills),
             crowd=None if self.models is None else firm.crowd(self.models.of),
             publications=None if self.said is None else self.said.until(firm.basis_seq, symbol),
+            fairness=None
+            if self.fairness is None or asked.lexicon is None
+            else self.fairness.look(
+                asked.lexicon,
+                asked.decision_id,
+                asked.headlines,
+                (firm.basis_seq, asked.now_us),
+            ),
         )
 
 
@@ -317,7 +341,9 @@ def crowd_of(
     return firm_books([*folds.values()], ()).crowd(ModelsBehind(reader).of)
 
 
-def moment_of(case: Case, fold: BasisFold, forecast: Forecast, now_us: int) -> VerdictMoment:
+def moment_of(
+    case: Case, fold: BasisFold, forecast: Forecast, now_us: int, policy: Policy
+) -> VerdictMoment:
     """Return what only this decision knows, at a market time."""
     return VerdictMoment(
         now_us=now_us,
@@ -325,4 +351,12 @@ def moment_of(case: Case, fold: BasisFold, forecast: Forecast, now_us: int) -> V
         basket=case.basket,
         quoting=fold.quoting.quoting(case.instrument.symbol, now_us),
         model_digest=forecast.model_digest,
+        decision_id=case.decision_id,
+        headlines=headlines(case),
+        lexicon=None if policy.families is None else policy.families.fairness,
     )
+
+
+def headlines(case: Case) -> tuple[str, ...]:
+    """Return the headlines of the news behind a decision."""
+    return tuple(one.headline for one in case.snapshot.news)

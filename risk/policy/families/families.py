@@ -1,8 +1,9 @@
 """The families of numbers that a policy of format 2 has.
 
 Rules:
-- A policy of format 2 has every family, one of format 1 none. `modes`
-  and `denied` may be left out: then every forecast is a standard one, and no shape is denied.
+- A policy of format 2 has every family, one of format 1 none. `modes`,
+  `denied` and `fairness` may be left out: then every forecast is a standard one, no shape is
+  denied, and no word is looked for.
 - A number of a family applies to every account and class; a class disarms a rule with a reason.
 - Every number says in its annotation which direction permits more.
 """
@@ -14,6 +15,7 @@ from risk.policy.families.authority import Authority
 from risk.policy.families.conduct import ConductLimits
 from risk.policy.families.control import ControlLimits
 from risk.policy.families.denied import DenyList
+from risk.policy.families.fairness import FairnessLexicon
 from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.policy.families.looser import Looser
@@ -36,6 +38,7 @@ class Families(PolicyModel):
     horizon: HorizonLimits
     modes: ModeLimits | None = None
     denied: DenyList | None = None
+    fairness: FairnessLexicon | None = None
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family that is there with its name, in order."""

@@ -6,5 +6,6 @@ Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
     reviews  samples of blind reviews, and the answers
     scores  forecasts against what came
     cases  cases about patterns of conduct, in streams that only reviewers are shown
+    justifications  the registry of the fairness gate, and what rule R48 reads
     publications  what the firm itself published, as rule R49 reads it
 """
