@@ -14,10 +14,10 @@ from risk.policy.families.account import AccountLimits
 from risk.policy.families.authority import Authority
 from risk.policy.families.conduct import ConductLimits
 from risk.policy.families.control import ControlLimits
-from risk.policy.families.denied import DenyList
-from risk.policy.families.fairness import FairnessLexicon
 from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
+from risk.policy.families.listed.denied import DenyList
+from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.policy.families.looser import Looser
 from risk.policy.families.messages import MessageLimits
 from risk.policy.families.modes import ModeLimits

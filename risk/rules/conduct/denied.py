@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from risk.intent import Side
-from risk.policy.families.denied import DeniedShape, DenyList
+from risk.policy.families.listed.denied import DeniedShape, DenyList
 from risk.rules.conduct.shapes import own_levels
 from risk.rules.exposure import side_of
 from risk.rules.limits import BP

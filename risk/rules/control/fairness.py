@@ -17,7 +17,7 @@ Source: own criterion; docs/fairness.md.
 
 from typing import Final
 
-from risk.policy.families.fairness import FairnessLexicon
+from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.rules.exposure import side_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive
 from risk.state.inputs.fairness import FairnessLook, Justified

@@ -22,8 +22,8 @@ from gateway.walk.journal.control.oversight.justifications import (
     JUSTIFICATION_KINDS,
     FairnessSources,
     JustificationEntered,
+    JustificationTerms,
     Mechanism,
-    Terms,
     justification_entered,
     justification_key,
 )
@@ -58,12 +58,14 @@ class JustificationBody(RequestModel):
     )
 
 
-def terms_of(actor: str, body: JustificationBody) -> Terms:
+def terms_of(actor: str, body: JustificationBody) -> JustificationTerms:
     """Return what the officers sign of an entry that this person proposes."""
-    return Terms.read({**body.model_dump(mode="json", exclude={"signatures"}), "proposer": actor})
+    return JustificationTerms.read(
+        {**body.model_dump(mode="json", exclude={"signatures"}), "proposer": actor}
+    )
 
 
-def justification_statement(log: str, terms: Terms) -> bytes:
+def justification_statement(log: str, terms: JustificationTerms) -> bytes:
     """Return the bytes that both roles sign; the terms are JSON on one line."""
     return statement(
         PURPOSE,
@@ -135,7 +137,7 @@ def _entries(reader: LedgerReader, live: set[str]) -> Sequence[dict[str, Any]]:
     ]
 
 
-def _refuse_terms(own: DeskParts, terms: Terms) -> None:
+def _refuse_terms(own: DeskParts, terms: JustificationTerms) -> None:
     if terms.valid_to_us <= terms.valid_from_us:
         raise RequestError(problem="the entry ends before it begins")
     if terms.valid_to_us - terms.valid_from_us > LIFE_US:

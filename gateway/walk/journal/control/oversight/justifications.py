@@ -17,7 +17,7 @@ from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.projections.differences import RecordsPort
-from risk.policy.families.fairness import FairnessLexicon
+from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
 from risk.windows.fairness.criteria import MASK, found_terms
 
@@ -34,7 +34,7 @@ class Mechanism(StrEnum):
     LAW = "law"
 
 
-class Terms(Contents, frozen=True, kw_only=True):
+class JustificationTerms(Contents, frozen=True, kw_only=True):
     """What both officers sign.
 
     Attributes:
@@ -65,7 +65,7 @@ class JustificationEntered(Contents, frozen=True, kw_only=True):
     """The contents of `justification_entered`; signatures in hex by role."""
 
     ref: str
-    terms: Terms
+    terms: JustificationTerms
     signatures: dict[str, str]
     log_id: str
     actor_name: str
@@ -101,7 +101,7 @@ class FairnessSources:
     ) -> None:
         """Start with nothing read."""
         self._reader, self._swaps = reader, swaps
-        self._entries: list[tuple[int, Terms]] = []
+        self._entries: list[tuple[int, JustificationTerms]] = []
         self._seq = -1
         self._lock = threading.Lock()
 
