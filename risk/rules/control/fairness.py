@@ -39,6 +39,7 @@ def _covers(case: RuleCase, one: Justified, attribute: str, shift_bp: int) -> bo
     if forecast is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     horizon_us = positive(forecast.horizon) * positive(forecast.bar_us)
+    counted(one.seq)
     return (
         one.attribute == attribute
         and one.asset_class == case.for_instrument.asset_class

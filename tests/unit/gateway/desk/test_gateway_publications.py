@@ -6,7 +6,9 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
+from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
+from audit.sequencer.ledger import Guard
 from audit.store.reader import LedgerReader
 from gateway.desk.persons.oversight.publications import (
     AHEAD_US,
@@ -17,11 +19,16 @@ from gateway.desk.persons.oversight.publications import (
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
-from gateway.walk.journal.control.oversight.publications import REMEMBERED, OwnPublications
+from gateway.walk.journal.control.oversight.publications import (
+    REMEMBERED,
+    OwnPublications,
+    PublicationNoted,
+    publication_noted,
+)
 from risk.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from tests.doubles.full_policy import armed_without
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 
 DAY_US = 86_400_000_000
 
@@ -73,6 +80,16 @@ def test_an_act_about_each_instrument_and_one_ahead_of_its_time_count(desk: Memo
     now_us = desk.small.desk.own.market.now_us()
     noted(desk, instrument="", published_us=now_us + AHEAD_US)
     assert desk.ask().result == "rejected"
+
+
+def test_no_verdict_overlooks_an_act_that_was_recorded_meanwhile(desk: MemoryDesk) -> None:
+    basis = desk.log.head().size - 1
+    noted(desk)
+    (first,) = desk.log.records(kinds=(Kind.PUBLICATION_NOTED,))
+    body = {**first.body, "ref": "note-2"}
+    again = publication_noted(PublicationNoted.read(body))
+    with pytest.raises(GuardMovedError):
+        desk.log.append(again, guard=Guard(section=AGENT_ACCOUNT, basis_seq=basis))
 
 
 def test_a_name_stands_once(desk: MemoryDesk) -> None:
