@@ -28,6 +28,7 @@ FOR_A_PERSON: Final = frozenset(
     {
         *(RuleId.R10, RuleId.R15, RuleId.R20, RuleId.R27, RuleId.R29, RuleId.R31),
         *(RuleId.R34, RuleId.R40, RuleId.R42, RuleId.R45, RuleId.R46),
+        RuleId.R48,
     }
 )
 """The rules that hold an order for a person; he may release no other."""

@@ -88,11 +88,13 @@ class RuleId(StrEnum):
     R43 = "R43"
     R45 = "R45"
     R46 = "R46"
+    R48 = "R48"
     R49 = "R49"
     R50 = "R50"
     R51 = "R51"
     R52 = "R52"
     R53 = "R53"
+    R54 = "R54"
 
 
 class Outcome(StrEnum):
@@ -244,6 +246,7 @@ class Reason(StrEnum):
     OWN_LEVELS_STACKED = "OWN_LEVELS_STACKED"
     SIZES_GROW_BEHIND = "SIZES_GROW_BEHIND"
     QUOTED_AND_WITHDRAWN = "QUOTED_AND_WITHDRAWN"
+    SHAPE_DENIED = "SHAPE_DENIED"
     NEEDS_A_PERSON = "NEEDS_A_PERSON"
     BASKET_ABOVE_MAXIMUM = "BASKET_ABOVE_MAXIMUM"
     MARKET_STRESSED = "MARKET_STRESSED"
@@ -256,6 +259,8 @@ class Reason(StrEnum):
     MODEL_SHARE_ABOVE_MAXIMUM = "MODEL_SHARE_ABOVE_MAXIMUM"
     STRATEGIES_AGREE = "STRATEGIES_AGREE"
     OWN_PUBLICATION = "OWN_PUBLICATION"
+    PROTECTED_ATTRIBUTE = "PROTECTED_ATTRIBUTE"
+    NOT_JUSTIFIED = "NOT_JUSTIFIED"
 
 
 class RuleResult(Struct, frozen=True, kw_only=True, gc=False):
@@ -355,14 +360,7 @@ def trace_digest(
     It is the list of tag, action, the three digests, and the results in their order; a result is an
     object with its fields in the order of `RuleResult`, and an action its number.
     """
-    trace = (
-        "countersign.verdict/2",
-        action,
-        policy_digest,
-        intent_digest,
-        state_digest,
-        results,
-    )
+    trace = ("countersign.verdict/2", action, policy_digest, intent_digest, state_digest, results)
     return sha256(json.encode(trace)).hexdigest()
 
 

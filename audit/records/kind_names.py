@@ -78,6 +78,8 @@ class Kind(StrEnum):
     REVIEW_DRAWN = "review_drawn"
     REVIEW_ANSWERED = "review_answered"
     FORECAST_SCORED = "forecast_scored"
+    PUBLICATION_NOTED = "publication_noted"
+    JUSTIFICATION_ENTERED = "justification_entered"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
     CASE_MOVED = "case_moved"

@@ -1,4 +1,4 @@
-"""The kinds about kill and stops, modes, digests, tests of fairness, splits, cases."""
+"""The kinds about kill and stops, modes, digests, fairness, splits, own publications, cases."""
 
 from typing import Final
 
@@ -143,6 +143,20 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "scored_id instrument attempt step forecast_seq snapshot_seq base_us came_us came_1e8"
         " model_digest target table",
         "scored:<scored_id>:<attempt>:<step>",
+    ),
+    _spec(
+        Kind.PUBLICATION_NOTED,
+        _C,
+        "ref instrument published_us author medium reference actor_name",
+        "publication:<ref>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.JUSTIFICATION_ENTERED,
+        _C,
+        "ref terms signatures log_id actor_name",
+        "justification:<ref>",
+        firm_wide=True,
     ),
     _spec(
         Kind.CASE_OPENED,

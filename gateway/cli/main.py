@@ -19,7 +19,7 @@ from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import evaluate as judging
 from gateway.cli.verbs import train as training
 from gateway.cli.verbs.evidence import ask as asking
-from gateway.cli.verbs.evidence import cases, criteria, govern, privacy, reviews
+from gateway.cli.verbs.evidence import cases, criteria, govern, justifications, privacy, reviews
 from gateway.cli.verbs.evidence import check as checking
 from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
@@ -34,7 +34,7 @@ from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import market as feeding
-from gateway.cli.verbs.trade import modes
+from gateway.cli.verbs.trade import modes, publications
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
@@ -62,11 +62,13 @@ for group in (
     feeding,
     cases,
     reviews,
+    justifications,
     govern,
     criteria,
     asking,
     differing,
     adjusting,
+    publications,
     keys,
     holders,
     deciding,

@@ -13,6 +13,7 @@ from gateway.clock import MarketInstant, monotonic_us
 from gateway.errors import RequestError
 from gateway.feeds.sessions import PlaybackSession
 from gateway.walk.ports import NarrativeReach, Tick
+from gateway.walk.projections.gathering import SessionReading
 from inference.snapshot import Snapshot
 from risk.state.state import Phase, Quote
 
@@ -70,6 +71,11 @@ class Market:
 
     def reach(self) -> NarrativeReach | None:
         """Return up to when the narrative is complete; None: up to a snapshot's own time."""
+        return None
+
+    def session_reading(self, instrument: str) -> SessionReading | None:
+        """Return how far the session is and what traded in it; None: the playback has no volume."""
+        del instrument
         return None
 
     def tick(self, instrument: str) -> Tick:

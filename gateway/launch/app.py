@@ -261,7 +261,7 @@ class _Starter:
     ) -> Desk:
         plan = self._plan
         self._scores = ForecastWatch(reader, ledger)
-        section = make_section(plan, word, ledger, reader, self._scores)
+        section = make_section(plan, word, ledger, reader, (self._scores, self._market))
         tools = make_tools(plan, ledger, engine)
         cancel_all, drills = make_controls(word, fix, ledger, reader, self._orders)
         self._events.cancel_all = cancel_all

@@ -14,6 +14,7 @@ from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.governing.modes import ModeWanted, refuse_mode
 from gateway.desk.persons.statements import log_id
+from gateway.feeds.market import Market
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.shadow import ShadowFix
@@ -73,9 +74,14 @@ def make_foreign(ledger: Ledger, reader: LedgerReader, profile: Profile) -> Fore
 
 
 def make_section(
-    plan: Plan, word: KillWord, ledger: Ledger, reader: LedgerReader, scores: ForecastWatch
+    plan: Plan,
+    word: KillWord,
+    ledger: Ledger,
+    reader: LedgerReader,
+    watching: tuple[ForecastWatch, Market],
 ) -> Section:
     """Return the section in which verdicts are given, folded, with the run's accounts open."""
+    scores, market = watching
     scores.read()  # R30 asks from the first verdict on
     section = Section(
         ledger=ledger,
@@ -85,7 +91,9 @@ def make_section(
         kill=word.read,
         wall_us=clock.wall_us,
         send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
-        gathering=replace(plan.gathering, scores=scores.of_model),
+        gathering=replace(
+            plan.gathering.reading(reader), scores=scores.of_model, session=market.session_reading
+        ),
     )
     for fold in (section.differences, section.stops):
         ledger.subscribe(fold.follow)

@@ -367,7 +367,7 @@ class Section:
                     fold.book,
                     firm,
                     fold.past.activity(symbol, now_us),
-                    moment_of(case, fold, forecast, now_us),
+                    moment_of(case, fold, forecast, now_us, self.policy),
                 ),
                 paths=case.book_paths,
             ),

@@ -18,13 +18,34 @@ class DropReason(StrEnum):
 
     NOT_FINITE = "not_finite"
     MOVE_TOO_LARGE = "move_too_large"
+    SAWTOOTH = "sawtooth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sawtooth:
+    """A denied shape: so many bars in a row that turn against the one before, each that large."""
+
+    reversals: int
+    move: float  # log return of each bar of the row, at least
+
+    def is_in(self, log_returns: Sequence[float]) -> bool:
+        """Return whether a path of these log returns has the shape."""
+        row, before = 0, 0.0
+        for value in log_returns:
+            large = abs(value) >= self.move
+            row = row + 1 if large and before * value < 0 else 0
+            before = value if large else 0.0
+            if row >= self.reversals:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryPolicy:
-    """When a trajectory is dropped; None switches a test off."""
+    """When a trajectory is dropped; None, or no shape, switches a test off."""
 
     max_abs_log_return: float | None = None  # cumulative, at any step
+    denied: tuple[Sawtooth, ...] = ()
 
     def judge(self, log_returns: Sequence[float]) -> DropReason | None:
         """Return why a trajectory of these log returns is dropped, or None."""
@@ -35,6 +56,8 @@ class TrajectoryPolicy:
                 return DropReason.NOT_FINITE
             if self.max_abs_log_return is not None and abs(total) > self.max_abs_log_return:
                 return DropReason.MOVE_TOO_LARGE
+        if any(shape.is_in(log_returns) for shape in self.denied):
+            return DropReason.SAWTOOTH
         return None
 
 

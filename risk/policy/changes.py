@@ -32,6 +32,10 @@ LOWER_LOOSENS: Final = frozenset(
         *loosening(Looser.LOWER),
     }
 )
+OF_SHAPES: Final = frozenset(
+    {"levels", "growing", "growth_bp", "withdrawn", "larger_bp", "reversals", "move_1e8"}
+)
+"""Floors in the deny list: a higher one denies less."""
 NEITHER: Final = frozenset({"steps_per_year", "fast_look_ahead", "turbulence", "path_move_max"})
 """Numbers of which neither direction is looser: a person must judge."""
 TERM: Final = frozenset({"not_before_us", "expires_us"})
@@ -48,11 +52,15 @@ _NAMED_BY: Final = {
     "permits": "name",
     "mandates": "name",
     "packs": "code",
+    "shapes": "name",
+    "paths": "name",
+    "words": "name",
 }
 _RESTRICTED: Final = "families.restricted.names."
 _PERMITS: Final = "families.authority.permits."
 _MANDATES: Final = "families.authority.mandates."
 _PACKS: Final = "packs."
+_DENIED: Final = ("families.denied.shapes.", "families.denied.paths.", "families.fairness.words.")
 
 
 class Looseness(StrEnum):
@@ -114,6 +122,11 @@ def _sections(policy: Policy) -> set[str]:
         found |= {f"{_RESTRICTED}{one.name}." for one in policy.families.restricted.names}
         found |= {f"{_PERMITS}{one.name}." for one in policy.families.authority.permits}
         found |= {f"{_MANDATES}{one.name}." for one in policy.families.authority.mandates}
+        if (denied := policy.families.denied) is not None:
+            found |= {f"{_DENIED[0]}{one.name}." for one in denied.shapes}
+            found |= {f"{_DENIED[1]}{one.name}." for one in denied.paths}
+        if (lexicon := policy.families.fairness) is not None:
+            found |= {f"{_DENIED[2]}{one.name}." for one in lexicon.words}
     return found
 
 
@@ -123,8 +136,8 @@ def _section_of(field: str, sections: frozenset[str]) -> str:
 
 
 def _whole(name: str, *, gone: bool) -> PolicyChange:
-    """What is not listed is refused: a section more loosens. A restricted name, duty, pack: not."""
-    tightens = gone != name.startswith((_RESTRICTED, _MANDATES, _PACKS))
+    """What is not listed is refused: a section more loosens. Names, duties, packs, shapes: not."""
+    tightens = gone != name.startswith((_RESTRICTED, _MANDATES, _PACKS, *_DENIED))
     return PolicyChange(
         field=name[:-1],
         before="listed" if gone else None,
@@ -138,7 +151,7 @@ def _effect(field: str, before: JSON, after: JSON) -> Looseness:
     name = parts[-2] if parts[-1] == "value" else parts[-1]
     if name in LOWER_LOOSENS:
         before, after = after, before
-    elif name not in HIGHER_LOOSENS:
+    elif name not in HIGHER_LOOSENS | OF_SHAPES:
         return Looseness.NEITHER
     if not isinstance(before, int) or not isinstance(after, int):
         return Looseness.NEITHER

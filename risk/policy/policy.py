@@ -51,8 +51,9 @@ RULES_OF_1: Final = frozenset(
     }
 )
 """The rules of a policy of format 1, so that its verdicts replay as they were given."""
-UNNAMED: Final = frozenset({RuleId.R29})
-"""No policy names or disarms these: they judge while their stop is in force, under every policy."""
+UNNAMED: Final = frozenset({RuleId.R29, RuleId.R48, RuleId.R54})
+"""No class names or disarms these: R29 judges while its stop is in force, under every policy, R48
+where the policy has a lexicon of fairness, and R54 where it has a deny list."""
 RULES_OF_2: Final = frozenset(RuleId) - UNNAMED
 """The rules of a policy of format 2."""
 

@@ -128,7 +128,9 @@ def _list_lines(part: BaseModel, at: str) -> Iterator[str]:
         elif isinstance(entries, tuple):
             for entry in entries:
                 yield f"[[{at}.{name}]]"
-                yield from (f"{inner} = {_toml(value)}" for inner, value in entry)
+                yield from (
+                    f"{inner} = {_toml(value)}" for inner, value in entry if value is not None
+                )
 
 
 def _note(said: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ Not here: reading a policy.
     account    R10, R17 to R23, R46, R52: what an account may hold, owe, risk
     market     R15, R27, R28: whether the market can take the order
     messages   R13, R14, R16, R32 to R35: message rates, repeats and duplicates
-    conduct    R36 to R38, R40, R42, R43, R45, R49, R53: patterns of own orders
+    conduct    R36 to R38, R40, R42, R43, R45, R49, R53, R54: patterns of own orders
     freshness  R24 and R25: age and soundness of market data, forecast and narrative
     ai         R26: a directional intent needs a forecast that supports it
 """

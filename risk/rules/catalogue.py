@@ -14,6 +14,7 @@ from risk.rules.account.locate import R19
 from risk.rules.account.restricted import R18
 from risk.rules.ai import R26
 from risk.rules.conduct.closing import R43
+from risk.rules.conduct.denied import R54, denying
 from risk.rules.conduct.mandate import R45
 from risk.rules.conduct.own_trades import R40, R42
 from risk.rules.conduct.publications import R49
@@ -22,6 +23,7 @@ from risk.rules.conduct.withdrawals import R36, R37, R38
 from risk.rules.control.admission import R00, R01
 from risk.rules.control.authority import R02
 from risk.rules.control.drift import R30
+from risk.rules.control.fairness import R48
 from risk.rules.control.health import R50
 from risk.rules.control.oversight import R31
 from risk.rules.control.reconciliation import R51
@@ -91,17 +93,28 @@ RULES: Final[tuple[Rule, ...]] = (
     R53,
 )
 
-CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R43, R49, R53)})
+CONDUCT: Final = frozenset({one.rule_id for one in (R36, R37, R38, R40, R42, R43, R49, R53, R54)})
 """Rules about patterns of own orders: who submits an order is not told which one refused it."""
 
 IN_VERDICTS: Final = tuple(
-    sorted((*RULES, STOP_RULES[Stop.BREAKER]), key=lambda rule: list(RuleId).index(rule.rule_id))
+    sorted(
+        (*RULES, R48, R54, STOP_RULES[Stop.BREAKER]),
+        key=lambda rule: list(RuleId).index(rule.rule_id),
+    )
 )
-"""Every rule that can be in a verdict; R29 judges only while its stop is in force."""
+"""Every rule that can be in a verdict; R29 judges only while its stop is in force, R48 where the
+policy has a lexicon, R54 where it has a deny list."""
 
 RULES_1: Final = tuple(rule for rule in RULES if rule.rule_id in RULES_OF_1)
 
 
 def rules_of(policy: object) -> tuple[Rule, ...]:
     """Return the rules that judge under a policy; all of them if it is no policy of format 1."""
-    return RULES_1 if type(policy) is Policy and policy.families is None else RULES
+    if type(policy) is not Policy:
+        return RULES
+    if policy.families is None:
+        return RULES_1
+    listed, lexicon = policy.families.denied, policy.families.fairness
+    more: tuple[Rule, ...] = () if lexicon is None else (R48,)
+    more += () if listed is None or not listed.shapes else (denying(listed),)
+    return (*RULES, *more) if more else RULES

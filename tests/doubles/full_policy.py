@@ -23,7 +23,7 @@ DESK_BYTES = (Path(risk.__file__).parent / "policy" / "policies" / "desk.json").
 DESK = parse_policy(DESK_BYTES)
 
 
-UNGATHERED = ("R30", "R43", "R46", "R49")
+UNGATHERED = ("R30", "R43", "R46")
 """Rules whose inputs no source of a desk in memory delivers."""
 
 

@@ -267,7 +267,7 @@ def _section(
             table_digest="0" * 64,
             listed_at_us=_playback().first_as_of_us(),
             health=lambda: MachineLook(age_us=0, disk_free_bp=5_000, clock_step_us=0),
-        ),
+        ).reading(reader),
     )
     for account in (RUN, f"{RUN}.agent"):
         section.open_account(account, EQUITY_MINOR)

@@ -28,22 +28,26 @@ from gateway.evidence.replay.past import (
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.control.oversight.justifications import FairnessSources
+from gateway.walk.journal.control.oversight.publications import OwnPublications
 from gateway.walk.journal.verdict import result_under
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
 from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.gathering import crowd_of, headlines
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import paths_of_twin, what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, grant
-from risk.documents import value_of
+from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
+from risk.state.inputs.inputs import Inputs
 from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote, RiskState, SeenIntent, Stop, relevant_history, seen
 from risk.verdict import Verdict
@@ -229,6 +233,8 @@ def state_again(
     step, basis = record.kind.value, given.basis_seq
     (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
     same(step, "state.kill_epoch", _kill_epoch(past, basis), given.state.kill_epoch)
+    if given.inputs is not None:
+        _gathered_again(past, step, given, given.inputs)
     return RiskState(
         now_us=given.market_now_us,
         book=book,
@@ -247,6 +253,32 @@ def state_again(
         if given.inputs is None
         else replace(given.inputs, paths=_paths_of(past, record, given)),
     )
+
+
+def _gathered_again(
+    past: Past, step: str, given: journal_verdicts.VerdictBasis, inputs: Inputs
+) -> None:
+    """Compare what a verdict read of records with what the records before its basis say.
+
+    An input that is absent was not gathered; an armed rule refused for it.
+    """
+    crowd, said, look = inputs.crowd, inputs.publications, inputs.fairness
+    families = past.policy.families
+    if past.case is None:
+        raise ReplayDiffersError(step=step, detail="no snapshot_taken before it")
+    if look is not None and families is not None and families.fairness is not None:
+        at = (look.basis_seq, given.market_now_us)
+        found = FairnessSources(past.reader, lambda _: look.swaps).look(
+            families.fairness, past.decision_id, headlines(past.case), at
+        )
+        same(step, "inputs.fairness", document_of(found), document_of(look))
+    if said is not None:
+        symbol = past.case.instrument.symbol
+        again = OwnPublications(past.reader).until(said.basis_seq, symbol)
+        same(step, "inputs.publications", document_of(again), document_of(said))
+    if crowd is not None:
+        anew = crowd_of(past.reader, past.run.equity_minor, crowd.accounts, crowd.basis_seq)
+        same(step, "inputs.crowd", document_of(anew), document_of(crowd))
 
 
 def _paths_of(past: Past, record: Record, given: journal_verdicts.VerdictBasis) -> BookPaths | None:

@@ -42,8 +42,10 @@ from gateway.feeds.market import Market
 from gateway.feeds.news.fed import FedNarrative
 from gateway.feeds.scales import Scales
 from gateway.walk.ports import NarrativeReach, Tick
+from gateway.walk.projections.gathering import SessionReading
 from inference.codec.codec import MIN_BARS
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
+from risk.state.activity import REPEAT_US
 from risk.state.instrument import Instrument
 from risk.state.state import Phase, Quote
 
@@ -250,6 +252,23 @@ class FedMarket(Market):
                 phase=Phase.CLOSED if self.said_closed(instrument) else Phase.OPEN,
             )
             return Tick(quote=quote, instant=instant)
+
+    @override
+    def session_reading(self, instrument: str) -> SessionReading | None:
+        """Return how far the session is; None without a calendar, or without a quote's volume."""
+        with self._board:
+            now_us, series = self._wall_us(), self.series(QUOTES, instrument)
+            hours = self._calendars and self._calendars.hours(instrument, now_us)
+            opened_us = hours.opened_us(now_us) if hours else None
+            if not hours or opened_us is None or series is None or not series.volumes:
+                return None
+            return SessionReading(
+                since_open_us=now_us - opened_us,
+                to_close_us=hours.closing_us(now_us) - now_us,
+                market_lots=series.traded_since(now_us - REPEAT_US)
+                // self._instruments[instrument].lot,
+                volume_age_us=max(0, now_us - series.volumes[-1][0]),
+            )
 
     def _found(self, feed: str, instrument: str, source: str) -> Series | None:
         return self._lines.get((feed, instrument), {}).get(source)

@@ -54,6 +54,13 @@ class TradingHours:
             at -= 1
         return self.opens[at]
 
+    def closing_us(self, at_us: int) -> int:
+        """Return when the market closes that is open at a time."""
+        at = bisect_right(self.opens, at_us) - 1
+        while at + 1 < len(self.opens) and self.closes[at] == self.opens[at + 1]:
+            at += 1
+        return self.closes[at]
+
     def said_closed(self, at_us: int) -> str:
         """Return that it is closed and when it opens; empty while it is open."""
         if self.opened_us(at_us) is not None:

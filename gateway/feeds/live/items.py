@@ -52,6 +52,10 @@ class PostedQuote(_Posted):
     bid: Price
     ask: Price
     last: Price | None = None
+    volume: Annotated[
+        int | None,
+        Field(ge=0, le=MAX_TICKS, description="units that all participants traded today so far"),
+    ] = None
 
 
 class PostedBar(_Posted):
@@ -69,7 +73,7 @@ class PostedBar(_Posted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteItem:
-    """A quote in ticks; prices may be any integer."""
+    """A quote in ticks; prices may be any integer, `volume` is the day's so far in units."""
 
     source: str
     instrument: str
@@ -78,6 +82,7 @@ class QuoteItem:
     bid_ticks: int
     ask_ticks: int
     last_ticks: int | None = None
+    volume: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +113,7 @@ def quote_item(posted: PostedQuote, instrument: Instrument) -> QuoteItem:
         bid_ticks=_ticks("bid", posted.bid, instrument),
         ask_ticks=_ticks("ask", posted.ask, instrument),
         last_ticks=None if posted.last is None else _ticks("last", posted.last, instrument),
+        volume=posted.volume,
     )
 
 

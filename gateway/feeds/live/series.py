@@ -4,6 +4,7 @@ Not here: which source leads, what a decision may see (`board`), what is wrong w
 (`conditions`).
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,6 +12,9 @@ from gateway.feeds.live.conditions import STANDS, Condition, Finding, Reached
 from gateway.feeds.live.items import BARS, QUOTES, BarItem, QuoteItem
 
 DAY_US: Final = 86_400_000_000
+SECOND_US: Final = 1_000_000
+VOLUMES: Final = 1_024
+"""More than one a second for ten minutes."""
 Item = QuoteItem | BarItem
 KEPT: Final = {QUOTES: 4096, BARS: 1024}
 """Items whose sequence is remembered, the newest; a repeat of an older quote is `backwards`."""
@@ -27,6 +31,7 @@ class Series:
         refused: how many items came after the standing quote, or are missing before it.
         lag_us: from the event to its receipt, of the last item.
         count: items that came since the start.
+        volumes: (time, day's volume) of the last quotes with one, at most one a second.
     """
 
     feed: str
@@ -44,6 +49,16 @@ class Series:
     refused: int = 0
     lag_us: int = 0
     count: int = 0
+    volumes: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=VOLUMES))
+
+    def traded_since(self, since_us: int) -> int:
+        """Return what traded between the first and the last volume since a time, never more.
+
+        What traded before the first one is left out, so that an own share is too large rather than
+        too small.
+        """
+        found = [volume for time_us, volume in self.volumes if time_us >= since_us]
+        return found[-1] - found[0] if found else 0
 
     def missing_with(self, item: Item) -> int:
         """Return how many sequences are missing once this item is there."""
@@ -104,8 +119,19 @@ class Series:
         self.refused = int(finding.condition is Condition.GAP)
         if isinstance(item, QuoteItem):
             self.standing = item
+            self._note_volume(item)
         else:
             self._keep(item)
+
+    def _note_volume(self, quote: QuoteItem) -> None:
+        if quote.volume is None:
+            return
+        if self.volumes and quote.volume < self.volumes[-1][1]:
+            self.volumes.clear()  # another day
+        if self.volumes and quote.event_us < self.volumes[-1][0] + SECOND_US:
+            self.volumes[-1] = (self.volumes[-1][0], quote.volume)
+        else:
+            self.volumes.append((quote.event_us, quote.volume))
 
     def _keep(self, bar: BarItem) -> None:
         self.sound[bar.sequence] = self.by_day[bar.event_us // DAY_US] = bar

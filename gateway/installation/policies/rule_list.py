@@ -14,6 +14,7 @@ from risk.canonical import JSON
 from risk.policy.policy import ALWAYS_ARMED, RULES_OF_1, UNNAMED
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
+from risk.verdict import RuleId
 
 
 def show_rules(names: Sequence[str], *, as_json: bool) -> None:
@@ -78,6 +79,10 @@ def rule_lines(rules: Sequence[Rule], disarmed: Mapping[str, str]) -> Iterator[s
 def _format(rule: Rule) -> str:
     if rule.rule_id in ALWAYS_ARMED:
         return "always armed"
+    if rule.rule_id is RuleId.R48:
+        return "armed where the policy has a lexicon of fairness"
+    if rule.rule_id is RuleId.R54:
+        return "armed where the policy has a deny list"
     if rule.rule_id in UNNAMED:
         return "armed while its stop is in force"
     return "format 1 and 2" if rule.rule_id in RULES_OF_1 else "format 2"

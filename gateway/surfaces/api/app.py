@@ -34,6 +34,7 @@ from gateway.surfaces.api.control import (
     flow,
     kill,
     policies,
+    publications,
     reviews,
     scores,
     stops,
@@ -89,7 +90,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
     control = (backfill, kill, stops, differences, adjustments, policies)
-    oversight = (fairness, flow, scores, engine_adds, cases, reviews)
+    oversight = (fairness, flow, scores, engine_adds, cases, reviews, publications)
     resources = (*agents, *control, *oversight)
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)

@@ -1,6 +1,7 @@
 """What the pages make the desk do, and what they tell the person afterwards."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,6 +14,8 @@ from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
 from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
 from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
+from gateway.desk.persons.oversight.justifications import justifications
+from gateway.desk.persons.oversight.publications import publications
 from gateway.desk.persons.oversight.reviews import (
     ReviewAnswerBody,
     ReviewItem,
@@ -62,6 +65,13 @@ class DeskActions:
         """Return one case and the draft of a report."""
         found = read_case(self._desk.own.reader, case_id)
         return found, draft_report(self._desk.own.reader, found)
+
+    def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
+        """Return what the firm itself published, and its justifications, newest first."""
+        return {
+            "publications": publications(self._desk.own.reader),
+            "justifications": justifications(self._desk.own)["justifications"],
+        }
 
     def reviews(self) -> tuple[ReviewLook, ...]:
         """Return the samples of blind reviews, newest first."""

@@ -1,10 +1,10 @@
-"""Pages of oversight: held orders with the form that answers, cases, reviews, scores, the policy.
+"""Pages of oversight: held orders with the form that answers, cases, reviews, scores, policy, acts.
 
 Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
 """
 
-from collections.abc import Callable
-from typing import Annotated, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, Protocol
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
@@ -31,6 +31,8 @@ REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
 ADDS: Final = "/engine-adds"
 POLICY: Final = "/policy"
+PUBLICATIONS: Final = "/publications"
+JUSTIFICATIONS: Final = "/justifications"
 
 
 class ApprovalActions(Protocol):
@@ -297,7 +299,48 @@ class PolicyPages:
         return self._sheets.page(request, "policy.html", {"view": view}, here="/ledger")
 
 
-class OversightActions(ApprovalActions, CaseActions, ReviewActions, ScoreActions, Protocol):
+class ActPageActions(Protocol):
+    """What the page of own publications asks of the gateway."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Record who reads what, before it is shown."""
+
+    def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
+        """Return `publications` and `justifications`, newest first."""
+
+
+class ActPages:
+    """The handlers of own publications and of justifications."""
+
+    def __init__(self, actions: ActPageActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return both routes; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        for path, handler in ((PUBLICATIONS, self.shown), (JUSTIFICATIONS, self.registry)):
+            router.add_api_route(path, guarded(handler), methods=["GET"], dependencies=seen)
+        return router
+
+    def shown(self, request: Request) -> Response:
+        """Show what the firm itself published."""
+        values = dict(self._actions.own_acts())
+        self._actions.note_read(reader_of(request), "publications")
+        return self._sheets.page(request, "publications.html", values, here="/ledger")
+
+    def registry(self, request: Request) -> Response:
+        """Show the registry of justifications."""
+        values = dict(self._actions.own_acts())
+        self._actions.note_read(reader_of(request), "justifications")
+        return self._sheets.page(request, "justifications.html", values, here="/ledger")
+
+
+class OversightActions(
+    ApprovalActions, CaseActions, ReviewActions, ScoreActions, ActPageActions, Protocol
+):
     """What all of these pages ask of the gateway."""
 
 
@@ -307,9 +350,9 @@ def oversight_routes(
     guarded: Callable[[Callable[..., Response]], Callable[..., Response]],
     views: Views,
 ) -> APIRouter:
-    """Return the routes of cases, reviews, scores and the policy."""
+    """Return the routes of cases, reviews, scores, own publications and the policy."""
     router = APIRouter()
     router.include_router(PolicyPages(actions, sheets, views).routes(guarded))
-    for pages in (CasePages, ReviewPages, ScorePages):
+    for pages in (CasePages, ReviewPages, ScorePages, ActPages):
         router.include_router(pages(actions, sheets).routes(guarded))
     return router

@@ -190,10 +190,17 @@ def inputs_document(inputs: Inputs | None) -> dict[str, JSON]:
         return {}
     named = inputs.paths
     document: dict[str, JSON] = {**document_of(replace(inputs, paths=None))}
+    if inputs.fairness is None:
+        del document["fairness"]  # as in records made before the input existed
     if named is not None:
         symbols: list[JSON] = [one.symbol for one in named.instruments]
         document["paths"] = {"digest": paths_digest(named), "instruments": symbols}
     return {"inputs": document}
+
+
+def inputs_of(document: Mapping[str, Any]) -> Inputs:
+    """Read what `inputs_document` wrote, without the joint paths; raises as `value_of`."""
+    return value_of(Inputs, {"fairness": None, **document, "paths": None})
 
 
 Words = Mapping[str, JSON]
@@ -276,7 +283,7 @@ class TwinBasis(TwinJudged, frozen=True, kw_only=True):
     @property
     def judged_inputs(self) -> Inputs | None:
         """What the gateway had gathered for the rules of format 2, without the joint paths."""
-        return None if self.inputs is None else value_of(Inputs, {**self.inputs, "paths": None})
+        return None if self.inputs is None else inputs_of(self.inputs)
 
 
 class SizedBeside(Contents, frozen=True, kw_only=True):

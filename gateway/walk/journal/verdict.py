@@ -11,7 +11,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, parse_payload
 from gateway.walk.journal.contents import Contents, Reservation
-from gateway.walk.journal.decision import draft, inputs_document
+from gateway.walk.journal.decision import draft, inputs_document, inputs_of
 from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
@@ -175,7 +175,7 @@ class VerdictBasis(Contents, frozen=True, kw_only=True):
     def inputs(self) -> Inputs | None:
         """What the gateway had gathered for the rules of format 2, without the joint paths."""
         read = self.inputs_document
-        return None if read is None else value_of(Inputs, {**read, "paths": None})
+        return None if read is None else inputs_of(read)
 
     @property
     def path_symbols(self) -> tuple[str, ...] | None:

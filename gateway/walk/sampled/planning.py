@@ -20,7 +20,7 @@ from gateway.walk.ports import Case, SamplingPlan
 from gateway.walk.projections.differences import RecordsPort
 from inference.engine.port import EngineDescription
 from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
-from inference.forecast.trajectory import TrajectoryPolicy
+from inference.forecast.trajectory import Sawtooth, TrajectoryPolicy
 from inference.speculation.look_ahead import accepted_pm
 from risk.policy.policy import Policy
 
@@ -87,10 +87,17 @@ def template_permitted(policy: Policy) -> bool:
 def trajectory_policy(policy: Policy) -> TrajectoryPolicy | None:
     """Return which paths are dropped; None where verdicts on paths are not recorded."""
     modes = None if policy.families is None else policy.families.modes
-    if modes is None:
+    listed = None if policy.families is None else policy.families.denied
+    if modes is None and (listed is None or not listed.paths):
         return None
-    most = modes.path_move_max.value
-    return TrajectoryPolicy(max_abs_log_return=most / _LOG_RETURN if most else None)
+    most = 0 if modes is None else modes.path_move_max.value
+    return TrajectoryPolicy(
+        max_abs_log_return=most / _LOG_RETURN if most else None,
+        denied=tuple(
+            Sawtooth(reversals=one.reversals, move=one.move_1e8 / _LOG_RETURN)
+            for one in (() if listed is None else listed.paths)
+        ),
+    )
 
 
 def acceptance(mean_accepted: str, spec_k: int) -> int:

@@ -11,6 +11,7 @@ Not here: what a number does (`risk/rules/`).
     authority  strategies that may trade, and duties to quote
     horizon    what the sampled paths of the book may lose
     modes      how much is spent on a forecast
+    listed/    the deny list and the words of fairness
     restricted names that nobody here may trade
     families   the families that a policy of format 2 has, all of them
 """

@@ -1,8 +1,9 @@
 """The families of numbers that a policy of format 2 has.
 
 Rules:
-- A policy of format 2 has every family, one of format 1 none. Only `modes` may be left out: then
-  every forecast is a standard one.
+- A policy of format 2 has every family, one of format 1 none. `modes`,
+  `denied` and `fairness` may be left out: then every forecast is a standard one, no shape is
+  denied, and no word is looked for.
 - A number of a family applies to every account and class; a class disarms a rule with a reason.
 - Every number says in its annotation which direction permits more.
 """
@@ -15,6 +16,8 @@ from risk.policy.families.conduct import ConductLimits
 from risk.policy.families.control import ControlLimits
 from risk.policy.families.horizon import HorizonLimits
 from risk.policy.families.liquidity import LiquidityLimits
+from risk.policy.families.listed.denied import DenyList
+from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.policy.families.looser import Looser
 from risk.policy.families.messages import MessageLimits
 from risk.policy.families.modes import ModeLimits
@@ -34,6 +37,8 @@ class Families(PolicyModel):
     control: ControlLimits
     horizon: HorizonLimits
     modes: ModeLimits | None = None
+    denied: DenyList | None = None
+    fairness: FairnessLexicon | None = None
 
     def parts(self) -> Iterator[tuple[str, PolicyModel]]:
         """Yield each family that is there with its name, in order."""

@@ -33,6 +33,7 @@ def _closing(case: RuleCase) -> tuple[Measured, ...]:
         raise RuleRefusal(Reason.INPUT_MISSING)
     limit, (bid, ask) = positive(case.intent.limit_ticks), touch(case)
     aggressive = limit >= ask if side_of(case) is Side.BUY else limit <= bid
+    counted(session.volume_age_us)
     nearest = min(counted(session.since_open_us), counted(session.to_close_us))
     waived = None if aggressive else Reason.NOT_AGGRESSIVE
     if nearest > limits.closing_window.value:

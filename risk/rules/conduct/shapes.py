@@ -23,7 +23,7 @@ from risk.state.activity import LAST, WINDOW_US
 from risk.verdict import Reason, RuleId, Scope, Unit
 
 
-def _levels(case: RuleCase) -> list[int]:
+def own_levels(case: RuleCase) -> list[int]:
     """Return the lots at each own price of this side, with this order, from the touch outward."""
     firm, side, skip = case.inputs.firm, side_of(case), own(case)
     if firm is None:
@@ -48,7 +48,7 @@ def _growing(levels: list[int]) -> int:
 
 def _shapes(case: RuleCase) -> tuple[Measured, ...]:
     limits, side = case.families.conduct, side_of(case)
-    found, levels = activity_of(case), _levels(case)
+    found, levels = activity_of(case), own_levels(case)
     if len(found.withdrawn) >= LAST:  # older ones are forgotten: the count would be too small
         raise RuleRefusal(Reason.OUT_OF_RANGE)
     since = positive(case.state.now_us) - WINDOW_US

@@ -8,6 +8,7 @@ Not here: how the gateway gathers it.
     reconciliation  open differences between the account's book and the broker's
     market     last bars, and how far the session is
     model      how forecasts did
+    fairness   words a decision rests on, swaps that moved it, justifications in force
     health     disk and clock of the machine
     inputs     every source, each absent or with the time at which it was true
 """

@@ -95,7 +95,7 @@ class OwnAct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publications:
-    """The firm's own acts on the intent's instrument that are on record, oldest first."""
+    """The firm's own acts on the intent's instrument, by time; of many the latest twenty."""
 
     basis_seq: int
     acts: tuple[OwnAct, ...]

@@ -59,6 +59,7 @@ class Crowd:
 
     Attributes:
         basis_seq: Sequence number up to which records were folded.
+        accounts: The accounts that were folded, sorted.
         models: Positions by model, sorted; positions without a decision have an empty digest.
         pairs: Pairs of strategies with a last intent in the same instrument.
         agreeing: Of them, those whose last intents have the same side.
@@ -68,3 +69,4 @@ class Crowd:
     models: tuple[ModelGross, ...]
     pairs: int
     agreeing: int
+    accounts: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ Rules:
 from dataclasses import dataclass
 
 from risk.state.inputs.activity import Activity, Publications, Quoting
+from risk.state.inputs.fairness import FairnessLook
 from risk.state.inputs.firm import Basket, Crowd, Firm
 from risk.state.inputs.health import MachineLook
 from risk.state.inputs.market import LastBars, MarketStress, SessionClock
@@ -35,3 +36,4 @@ class Inputs:
     quoting: Quoting | None = None
     crowd: Crowd | None = None
     publications: Publications | None = None
+    fairness: FairnessLook | None = None

@@ -41,9 +41,12 @@ class SessionClock:
         to_close_us: Time until it ends.
         own_lots: Lots that the account executed in the last ten minutes.
         market_lots: Lots that all participants traded in them, own ones included.
+        volume_age_us: Age of the newest volume that a feed delivered; what came later is missing,
+            which makes the own share larger.
     """
 
     since_open_us: int
     to_close_us: int
     own_lots: int
     market_lots: int
+    volume_age_us: int = 0

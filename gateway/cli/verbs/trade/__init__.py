@@ -9,4 +9,5 @@ Not here: set-up, evidence.
     market       market check, example, backfill and events: market data of files
     differences  differences and resolve
     adjustments  book open and adjust
+    publications publications: what the firm itself publishes
 """

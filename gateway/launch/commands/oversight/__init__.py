@@ -7,5 +7,7 @@ Not here: options and help.
     packs     what jurisdictions ask of a policy, and the merge to the strictest
     trials    a draft tried on recorded decisions, put on record for the officers to sign
     criteria  write, sign and agree on criteria of fairness
+    justifications  the registry of justifications: list, sign and enter
+    publications  own publications: list them, record one
     fairness  run the tests of fairness, put a run on record, or check one
 """

@@ -7,6 +7,11 @@ from fastapi import APIRouter, Depends, Request
 from gateway.desk.desk import Desk
 from gateway.desk.persons.oversight.criteria import CriteriaBody, agree_on, criteria_document
 from gateway.desk.persons.oversight.fairness import FairnessRunBody, record_run, runs_document
+from gateway.desk.persons.oversight.justifications import (
+    JustificationBody,
+    enter_justification,
+    justifications,
+)
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
@@ -50,3 +55,24 @@ def record(
     """Record a run that `countersign fairness` made; its root must be this log's at its size."""
     desk: Desk = request.app.state.desk
     return record_run(desk.own, caller.name, body)
+
+
+@router.get("/justifications", summary="Which justifications are registered, and are in force?")
+def registered(
+    request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
+) -> dict[str, Any]:
+    """Return the newest entries, newest first, and the log id that a statement names."""
+    desk: Desk = request.app.state.desk
+    desk.reads.note(caller, "justifications")
+    return justifications(desk.own)
+
+
+@router.post("/justifications", summary="Register a justification that both officers signed")
+def enter(
+    body: JustificationBody,
+    request: Request,
+    caller: Annotated[Caller, Depends(allowed("resolve"))],
+) -> dict[str, Any]:
+    """Register an entry for 180 days at most; the same again changes nothing."""
+    desk: Desk = request.app.state.desk
+    return enter_justification(desk.own, caller.name, body)

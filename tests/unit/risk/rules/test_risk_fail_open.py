@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from risk.evaluate import evaluate
+from risk.policy.families.listed.fairness import FairnessLexicon, LexiconWord
 from risk.state.inputs.activity import OwnFill, Withdrawn
+from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
 from risk.state.inputs.firm import OwnOrder
 from risk.verdict import Action, is_intact
 from tests.doubles.full_policy import FULL, INPUTS, full_state
@@ -32,8 +34,40 @@ LIVELY = replace(
     INPUTS,
     activity=replace(INPUTS.activity, own_fills=(FILL,), withdrawn=(REST,)),  # type: ignore[type-var]
     firm=replace(INPUTS.firm, orders=(SHOWN,), fills=(FILL,)),  # type: ignore[type-var]
+    fairness=FairnessLook(
+        basis_seq=1,
+        words=("turkey",),
+        masked=0,
+        swaps=(SwapShift(attribute="region", shift_bp=5),),
+        justified=(
+            Justified(
+                ref="region-1",
+                seq=1,
+                attribute="region",
+                asset_class="index",
+                side="",
+                horizon_us_max=100 * 24 * HOUR_US,
+                bound_bp=5,
+            ),
+        ),
+    ),
 )
 """Every list has an entry, and INTENT still passes every rule."""
+LISTED = LexiconWord(
+    name="turkey",
+    attribute="region",
+    sort="region",
+    owner="compliance",
+    why="criteria",
+    review_by="2027-05-21",
+)
+POLICY = FULL.model_copy(
+    update={
+        "families": FULL.families.model_copy(  # type: ignore[union-attr]
+            update={"fairness": FairnessLexicon(words=(LISTED,))}
+        )
+    }
+)
 
 WRONG: dict[str, Any] = {
     "missing": None,
@@ -143,16 +177,20 @@ SAID: dict[str, tuple[Path, Any]] = {
     "a model's value negative": (("crowd", "models", 0, "gross_minor"), -1),
     "every model is this one": (("crowd", "models", 0, "model_digest"), "d0"),
     "own words of the future": (("publications", "acts", 0, "time_us"), NOW_US + 1),
+    "a justification's bound too small": (("fairness", "justified", 0, "bound_bp"), 4),
+    "a word that no lexicon lists": (("fairness", "words"), ("other",)),
+    "a masked word": (("fairness", "masked"), 1),
     "rest before it was sent": (("activity", "withdrawn", 0, "rest_us"), -1),
 }
 
 
 def judged(path: Path, fault: Any) -> Any:  # noqa: ANN401 - any type
-    return evaluate(FULL, full_state(inputs=planted(LIVELY, path, fault)), INTENT)
+    return evaluate(POLICY, full_state(POLICY, inputs=planted(LIVELY, path, fault)), INTENT)
 
 
 def test_without_a_fault_it_is_approved() -> None:
-    assert evaluate(FULL, full_state(inputs=LIVELY), INTENT).action is Action.ALLOW
+    verdict = evaluate(POLICY, full_state(POLICY, inputs=LIVELY), INTENT)
+    assert verdict.action is Action.ALLOW, verdict.worst
     assert len(SPOILED) > 60
     assert len(SAID) > 40
 

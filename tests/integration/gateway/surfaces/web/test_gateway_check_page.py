@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import httpx
 import psycopg
@@ -73,6 +74,9 @@ class NoDesk:
         raise NotImplementedError
 
     def engine_adds(self, account: str) -> EngineAdds:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -1,6 +1,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from fastapi import FastAPI
@@ -53,6 +54,9 @@ class OneDesk:
         raise NotImplementedError
 
     def engine_adds(self, account: str) -> EngineAdds:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

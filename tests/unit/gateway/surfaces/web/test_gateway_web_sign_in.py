@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -62,6 +63,9 @@ class NoDesk:
         raise NotImplementedError
 
     def engine_adds(self, account: str) -> EngineAdds:
+        raise NotImplementedError
+
+    def own_acts(self) -> NoReturn:
         raise NotImplementedError
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -1,0 +1,158 @@
+"""The registry of justifications: an economic reason why a proxy or region may move an order.
+
+Rules:
+- Both officers sign the terms for this ledger; the proposer's key is another person's.
+- An entry lives 180 days at most. Another one may supersede it; none is ever deleted.
+- An entry has a name (`ref`) once: the same again changes nothing, other terms are refused.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from audit.store.reader import LedgerReader
+from gateway.desk.desk import DeskParts
+from gateway.desk.persons.statements import all_signed, log_id, statement
+from gateway.desk.requests import RequestModel, Words
+from gateway.errors import RequestError
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.journal.control.oversight.justifications import (
+    JUSTIFICATION_KINDS,
+    FairnessSources,
+    JustificationEntered,
+    JustificationTerms,
+    Mechanism,
+    justification_entered,
+    justification_key,
+)
+from risk.intent import Side
+
+PURPOSE: Final = "fairness justification"
+LIFE_US: Final = 180 * 86_400_000_000
+LISTED: Final = 200
+_CODE: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+_Time = Annotated[int, Field(ge=0, le=2**53 - 1)]
+
+
+class JustificationBody(RequestModel):
+    """An entry to register; its terms are what both officers sign."""
+
+    ref: Annotated[str, Field(pattern=_CODE, description="your name of the entry")]
+    mechanism: Annotated[str, Field(pattern=f"^({'|'.join(Mechanism)})$")]
+    attribute: Annotated[str, Field(pattern=_CODE, description="as the lexicon names it")]
+    asset_class: Annotated[str, Field(pattern=_CODE)]
+    side: Annotated[str, Field(pattern=f"^$|^({'|'.join(Side)})$", description="empty: both")] = ""
+    horizon_us_max: Annotated[int, Field(ge=1, le=2**53 - 1)]
+    bound_bp: Annotated[int, Field(ge=0, le=10_000)]
+    valid_from_us: _Time
+    valid_to_us: _Time
+    evidence: Annotated[
+        list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(min_length=1, max_length=16)
+    ]
+    dissent: Words = ""
+    supersedes: Annotated[str, Field(pattern=f"^$|{_CODE}")] = ""
+    signatures: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]] = Field(
+        default_factory=dict
+    )
+
+
+def terms_of(actor: str, body: JustificationBody) -> JustificationTerms:
+    """Return what the officers sign of an entry that this person proposes."""
+    return JustificationTerms.read(
+        {**body.model_dump(mode="json", exclude={"signatures"}), "proposer": actor}
+    )
+
+
+def justification_statement(log: str, terms: JustificationTerms) -> bytes:
+    """Return the bytes that both roles sign; the terms are JSON on one line."""
+    return statement(
+        PURPOSE,
+        log,
+        f"ref {terms.ref}",
+        f"terms {json.dumps(terms.document(), sort_keys=True)}",
+    )
+
+
+def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> dict[str, Any]:
+    """Put an entry on record; every verdict after it reads it.
+
+    Raises:
+        RequestError: terms are wrong, a signature is missing, or the name is taken.
+        AuditError: the ledger does not take it.
+    """
+    terms = terms_of(actor, body)
+    earlier = own.reader.by_key("control", justification_key(body.ref))
+    if earlier is not None:
+        if JustificationEntered.of(earlier).terms != terms:
+            raise RequestError(
+                problem=f"{body.ref} is the name of record {earlier.seq}, with other terms: give"
+                " another ref, and supersede it"
+            )
+        return {"seq": earlier.seq, "again": True, **terms.document()}
+    _refuse_terms(own, terms)
+    log = log_id(own.reader, own.origin)
+    if not all_signed(
+        justification_statement(log, terms), body.signatures, own.keyring.public_keys()
+    ):
+        raise RequestError(
+            problem="both roles, risk and compliance, must sign these terms in this ledger:"
+            " `countersign justify add` signs with --risk-key and --compliance-key"
+        )
+    entered = JustificationEntered(
+        ref=body.ref,
+        terms=terms,
+        signatures={role: body.signatures[role] for role in SIGNING_ROLES},
+        log_id=log,
+        actor_name=actor,
+    )
+    (record,) = own.tools.ledger.append(justification_entered(entered))
+    return {"seq": record.seq, "again": False, **terms.document()}
+
+
+def justifications(own: DeskParts) -> dict[str, Any]:
+    """Return the newest entries, newest first, whether each is in force, and the log id."""
+    now_us, size = own.market.now_us(), own.reader.head().size
+    live = {one.ref for one in FairnessSources(own.reader).in_force(size - 1, now_us)}
+    return {
+        "log_id": log_id(own.reader, own.origin) if size else "",
+        "justifications": _entries(own.reader, live),
+    }
+
+
+def _entries(reader: LedgerReader, live: set[str]) -> Sequence[dict[str, Any]]:
+    records = reader.records(
+        stream="control", kinds=JUSTIFICATION_KINDS, newest_first=True, limit=LISTED
+    )
+    read = ((one.seq, JustificationEntered.of(one)) for one in records)
+    return [
+        {
+            "seq": seq,
+            "in_force": one.ref in live,
+            "signed_by": sorted(one.signatures),
+            **one.terms.document(),
+        }
+        for seq, one in read
+    ]
+
+
+def _refuse_terms(own: DeskParts, terms: JustificationTerms) -> None:
+    if terms.valid_to_us <= terms.valid_from_us:
+        raise RequestError(problem="the entry ends before it begins")
+    if terms.valid_to_us - terms.valid_from_us > LIFE_US:
+        raise RequestError(problem="an entry is valid for 180 days at most; renew it then")
+    families = own.section.policy.families
+    lexicon = None if families is None else families.fairness
+    sorts = {} if lexicon is None else {one.attribute: one.sort for one in lexicon.words}
+    if sorts.get(terms.attribute) not in {"proxy", "region"}:
+        raise RequestError(
+            problem=f"{terms.attribute} is no proxy or region of the policy's lexicon; a protected"
+            " attribute is never justified"
+        )
+    if own.section.policy.of_class(terms.asset_class) is None:
+        raise RequestError(problem=f"the policy has no asset class {terms.asset_class}")
+    if terms.supersedes and (
+        own.reader.by_key("control", justification_key(terms.supersedes)) is None
+    ):
+        raise RequestError(problem=f"no entry is named {terms.supersedes}")

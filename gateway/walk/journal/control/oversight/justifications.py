@@ -1,0 +1,167 @@
+"""Records of justifications, and what the fairness gate (R48) reads of a decision.
+
+Rules:
+- A justification is in force from its start to before its end, unless a later one supersedes it.
+- Nothing is deleted: whoever reads the log finds every entry.
+
+Not here: who may register one (`gateway.desk`), what it lets through (rule R48).
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import IntentReceived
+from gateway.walk.projections.differences import RecordsPort
+from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
+from risk.windows.fairness.criteria import MASK, found_terms
+
+JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED,)
+
+
+class Mechanism(StrEnum):
+    """The economic reason of a justification; a closed list."""
+
+    SANCTIONS = "sanctions"
+    SOVEREIGN_RISK = "sovereign_risk"
+    CURRENCY = "currency"
+    SESSION_HOURS = "session_hours"
+    LAW = "law"
+
+
+class JustificationTerms(Contents, frozen=True, kw_only=True):
+    """What both officers sign.
+
+    Attributes:
+        proposer: whose key proposed it; no officer's.
+        side: `BUY`, `SELL`, or empty for both.
+        bound_bp: largest shift of a counterfactual swap that it covers.
+        evidence: SHA-256 in hex of each document that shows the mechanism.
+        dissent: what an approver or stakeholder objected, or empty.
+        supersedes: name of the entry that ends with this one, or empty.
+    """
+
+    ref: str
+    proposer: str
+    mechanism: Mechanism
+    attribute: str
+    asset_class: str
+    side: str
+    horizon_us_max: int
+    bound_bp: int
+    valid_from_us: int
+    valid_to_us: int
+    evidence: tuple[str, ...]
+    dissent: str = ""
+    supersedes: str = ""
+
+
+class JustificationEntered(Contents, frozen=True, kw_only=True):
+    """The contents of `justification_entered`; signatures in hex by role."""
+
+    ref: str
+    terms: JustificationTerms
+    signatures: dict[str, str]
+    log_id: str
+    actor_name: str
+
+
+def justification_key(ref: str) -> str:
+    """Return the idempotency key: an entry has its name once."""
+    return f"justification:{ref}"
+
+
+def justification_entered(entered: JustificationEntered) -> Draft:
+    """The record; it moves every account's basis, so no verdict overlooks it."""
+    return Draft(
+        stream="control",
+        kind=Kind.JUSTIFICATION_ENTERED,
+        payload=entered.document(),
+        actor=f"person:{entered.actor_name}",
+        idem_key=justification_key(entered.ref),
+    )
+
+
+class FairnessSources:
+    """Justifications on record, and a decision's own words; safe from any thread.
+
+    `swaps` returns the counterfactual swaps that moved a decision's forecast; none by default,
+    because no bundled model reads words that can be swapped.
+    """
+
+    def __init__(
+        self,
+        reader: RecordsPort,
+        swaps: Callable[[str], tuple[SwapShift, ...]] = lambda _: (),
+    ) -> None:
+        """Start with nothing read."""
+        self._reader, self._swaps = reader, swaps
+        self._entries: list[tuple[int, JustificationTerms]] = []
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def look(
+        self,
+        lexicon: FairnessLexicon,
+        decision_id: str,
+        headlines: Iterable[str],
+        moment: tuple[int, int],
+    ) -> FairnessLook:
+        """Return what is known of a decision at `moment`: a basis, and the market time."""
+        basis_seq, now_us = moment
+        terms = frozenset(one.name for one in lexicon.words)
+        said = self._said(decision_id)
+        found = {word for text in (said, *headlines) for word in found_terms(text, terms)}
+        return FairnessLook(
+            basis_seq=basis_seq,
+            words=tuple(sorted(found)),
+            masked=said.count(MASK),
+            swaps=self._swaps(decision_id),
+            justified=self.in_force(basis_seq, now_us),
+        )
+
+    def in_force(self, basis_seq: int, now_us: int) -> tuple[Justified, ...]:
+        """Return the justifications in force, among the records up to a basis, by name."""
+        with self._lock:
+            self._read(basis_seq)
+            known = [(seq, one) for seq, one in self._entries if seq <= basis_seq]
+        ended = {one.supersedes for _, one in known}
+        live = (
+            Justified(
+                ref=one.ref,
+                seq=seq,
+                attribute=one.attribute,
+                asset_class=one.asset_class,
+                side=one.side,
+                horizon_us_max=one.horizon_us_max,
+                bound_bp=one.bound_bp,
+            )
+            for seq, one in known
+            if one.ref not in ended and one.valid_from_us <= now_us < one.valid_to_us
+        )
+        return tuple(sorted(live, key=lambda one: one.ref))
+
+    def _said(self, decision_id: str) -> str:
+        """Return an agent's own words as they were recorded; empty for the strategy's decisions."""
+        records = self._reader.records(
+            stream=f"decision/{decision_id}", kinds=(Kind.INTENT_RECEIVED,)
+        )
+        asked: Iterable[dict[str, Any]] = (IntentReceived.of(one).request for one in records)
+        return next((str(one.get("reason", "")) for one in asked), "")
+
+    def _read(self, basis_seq: int) -> None:
+        if basis_seq <= self._seq:
+            return
+        for record in self._reader.records(
+            stream="control",
+            kinds=JUSTIFICATION_KINDS,
+            after_seq=self._seq,
+            before_seq=basis_seq + 1,
+        ):
+            self._entries.append((record.seq, JustificationEntered.of(record).terms))
+        self._seq = basis_seq

@@ -1,0 +1,107 @@
+"""Records of what the firm itself published, and what they say of an instrument.
+
+Rules:
+- An act is on record once, by its name, and stays: nothing takes it back.
+- An act without an instrument is about each.
+
+Not here: who may record one (`gateway.desk`), what it keeps from trading (rule R49).
+"""
+
+import threading
+from enum import StrEnum
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from gateway.walk.journal.contents import Contents
+from gateway.walk.projections.differences import RecordsPort
+from risk.state.inputs.activity import OwnAct, Publications
+
+PUBLICATION_KINDS: Final = (Kind.PUBLICATION_NOTED,)
+REMEMBERED: Final = 20
+"""How many acts a verdict reads: those with the latest times, which alone can be recent."""
+
+
+class Medium(StrEnum):
+    """Where an act appeared; a closed list."""
+
+    RESEARCH = "research"
+    ARTICLE = "article"
+    INTERVIEW = "interview"
+    SOCIAL = "social"
+    BROADCAST = "broadcast"
+    OTHER = "other"
+
+
+class PublicationNoted(Contents, frozen=True, kw_only=True):
+    """The contents of `publication_noted`.
+
+    Attributes:
+        ref: the firm's own name of the act.
+        instrument: its symbol; empty if the act is about each.
+        published_us: when the act was or will be public, market time.
+        author: code of the desk or person who spoke, never a name.
+        reference: where it stands: an address or a document's number.
+    """
+
+    ref: str
+    instrument: str
+    published_us: int
+    author: str
+    medium: Medium
+    reference: str
+    actor_name: str
+
+
+def publication_key(ref: str) -> str:
+    """Return the idempotency key: an act has its name once."""
+    return f"publication:{ref}"
+
+
+def publication_noted(noted: PublicationNoted) -> Draft:
+    """The record; it moves every account's basis, so no verdict overlooks it."""
+    return Draft(
+        stream="control",
+        kind=Kind.PUBLICATION_NOTED,
+        payload=noted.document(),
+        actor=f"person:{noted.actor_name}",
+        idem_key=publication_key(noted.ref),
+    )
+
+
+class OwnPublications:
+    """The acts on record, up to the last record read; safe from any thread."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._acts: list[OwnAct] = []
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def until(self, basis_seq: int, symbol: str) -> Publications:
+        """Return the latest acts about an instrument among the records up to a basis."""
+        with self._lock:
+            self._read(basis_seq)
+            about = [
+                one for one in self._acts if one.seq <= basis_seq and one.instrument in {symbol, ""}
+            ]
+        about.sort(key=lambda one: (one.time_us, one.seq))
+        return Publications(basis_seq=basis_seq, acts=tuple(about[-REMEMBERED:]))
+
+    def _read(self, basis_seq: int) -> None:
+        if basis_seq <= self._seq:
+            return
+        for record in self._reader.records(
+            stream="control",
+            kinds=PUBLICATION_KINDS,
+            after_seq=self._seq,
+            before_seq=basis_seq + 1,
+        ):
+            self._acts.append(_act(record))
+        self._seq = basis_seq
+
+
+def _act(record: Record) -> OwnAct:
+    noted = PublicationNoted.of(record)
+    return OwnAct(instrument=noted.instrument, seq=record.seq, time_us=noted.published_us)
