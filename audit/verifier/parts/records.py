@@ -38,6 +38,7 @@ kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_ente
 digests_registered foreign_reported flatten_asked fairness_tested
 order_allocated news_twin_made case_opened case_noted case_moved policy_announced
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
+override_granted override_ended decision_annotated
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

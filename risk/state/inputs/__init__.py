@@ -9,5 +9,6 @@ Not here: how the gateway gathers it.
     market     last bars, and how far the session is
     model      how forecasts did
     health     disk and clock of the machine
+    override  two officers let one limit be exceeded once
     inputs     every source, each absent or with the time at which it was true
 """

@@ -9,6 +9,7 @@ Not here: a verb that trades.
     publish      witness and tiles: cosign checkpoints, and publish the tree as static files
     cases        orders that match an indicator of conduct, and what a reviewer makes of them
     reviews      review: decisions judged again, blind
+    annotate     annotate: a person's words about a decision
     govern       register, assess, fairness and flow: what may run, and what the year's records show
     ask          ask: a supervisor's questions
     privacy      erase, hold, release-hold, disclose: personal values in the ledger

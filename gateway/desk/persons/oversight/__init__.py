@@ -4,6 +4,7 @@ Not here: the tests and patterns themselves (`risk.windows`), reading them (`gat
 
     fairness    runs of the tests of fairness
     reviews     blind reviews: a sample, judged without the model's answer
+    annotations  what persons remark about decisions
     case_files  the cases on record, and the draft of a report
     cases       notes on cases about conduct, and their states
 """

@@ -17,6 +17,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.oversight.remarks import Remarks, remarks_of
 from gateway.surfaces.web.views.oversight.verdicts import TrajectoryVerdicts, trajectory_verdicts
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
@@ -113,6 +114,7 @@ class DecisionView:
     renewed: RenewedView | None
     intent_digest: str
     chain: tuple[RecordRow, ...]
+    remarks: Remarks
 
     @property
     def words(self) -> WordsView | None:
@@ -150,15 +152,8 @@ def decision_view(
     currency = run.text("currency", "USD")
     tick = tick_of(run, taken.text("instrument") or last(Kind.INTENT_RECEIVED).text("instrument"))
     happened = _marks(reader, records[0].seq, taken) if snapshot else ()
-    target, placebo = _forecasts(
-        last(Kind.FORECAST_MADE),
-        last(Kind.PLACEBO_MADE),
-        snapshot,
-        happened,
-        tick,
-        "target",
-        "placebo",
-    )
+    made = last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE)
+    target, placebo = _forecasts(*made, snapshot, happened, tick, "target", "placebo")
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
     )
@@ -199,6 +194,7 @@ def decision_view(
         intent_digest=asked.text("intent_digest")
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
         chain=_chain(records),
+        remarks=remarks_of(reader, decision_id, records),
     )
 
 
