@@ -14,10 +14,16 @@ from risk.rules.catalogue import CONDUCT, IN_VERDICTS
 from risk.rules.control.overriding import LIFTABLE, liftable, lifted
 from risk.rules.rule import RuleCase
 from risk.state.inputs.override import Override
-from risk.state.state import KillState, RiskState, Stop, state_digest
+from risk.state.state import KillState, RiskState, Stop, state_digest, state_document
 from risk.state.trace import trace_digest
 from risk.verdict import Action, Outcome, Reason, RuleId, Verdict, is_intact
-from tests.doubles.risk_cases import INTENT, NOW_US, PLAYBACK, policy_with, state_with
+from tests.doubles.risk_cases import (
+    INTENT,
+    PLAYBACK,
+    policy_with,
+    state_from_document,
+    state_with,
+)
 
 POLICY = policy_with(instruments__0__order_qty_max=100)
 NOW = POLICY.not_before_us
@@ -142,4 +148,5 @@ def test_a_state_without_an_override_keeps_its_digest() -> None:
 
 def test_an_override_reads_back_from_its_document() -> None:
     assert value_of(Override, document_of(override_with())) == override_with()
-    assert NOW_US != NOW
+    state = state_with(POLICY, override=override_with())
+    assert state_from_document(state_document(state)) == state
