@@ -1,5 +1,6 @@
 """An exceptional override: both officers, one limit, one intent, once, over on record."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -123,6 +124,16 @@ def test_one_order_leaves_under_an_override_and_the_next_is_refused(desk: Memory
     assert listed["used_seq"] == verdict.seq
     for one in (first, second):
         replayed(desk, one.decision_id)
+
+
+def test_of_two_orders_at_once_one_leaves_under_it(desk: MemoryDesk) -> None:
+    full(desk)
+    grant(desk)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(ask, desk) for _ in range(2)]
+        found = [one.result() for one in asked]
+    assert sorted(one.result for one in found) == ["approved", "rejected"]
+    assert len(desk.small.broker.orders) == 3
 
 
 def test_a_restart_remembers_who_used_it(desk: MemoryDesk) -> None:

@@ -150,7 +150,7 @@ class Overrides:
         return tuple(self._known.values())
 
     def take(self, record: Record) -> None:
-        """Fold one record; of verdicts only those after a grant matter."""
+        """Fold one record; of verdicts only those matter that come while an override is open."""
         if record.kind is Kind.OVERRIDE_GRANTED:
             granted = OverrideGranted.of(record)
             self._known[granted.override_id] = OverrideLook(
@@ -163,7 +163,7 @@ class Overrides:
                 self._known[ended.override_id] = replace(
                     found, ended=ended.outcome, used_by=used_by
                 )
-        elif record.kind is Kind.VERDICT_GIVEN and self._known:
+        elif record.kind is Kind.VERDICT_GIVEN and self.open:
             self._used(record)
 
     def _used(self, record: Record) -> None:
@@ -195,9 +195,18 @@ class Overrides:
         if verdict.action > Action.WARN:
             for one in self.open:
                 terms = one.granted.terms
-                if self.may_act(terms, intent.decision_id):
+                if _is_for(terms, intent) and self.may_act(terms, intent.decision_id):
                     under = replace(state, override=terms)
                     found = evaluate(policy, under, intent)
                     if found.action < verdict.action and found.action <= Action.HOLD:
                         return under, found
         return state, verdict
+
+
+def _is_for(terms: Override, intent: Intent) -> bool:
+    """Return whether it is worth asking the rules; they decide on all of its terms."""
+    return (terms.account, terms.instrument, terms.side) == (
+        intent.account,
+        intent.instrument,
+        intent.side,
+    )
