@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 
 from audit.errors import IdempotencyConflictError
 from audit.evidence.bundle import annotations_of
+from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
-from audit.records.personal import WORDS
 from audit.store.reader import LedgerReader
 from gateway.desk.persons.oversight.annotations import AnnotationBody, annotate, read_annotations
 from gateway.errors import RequestError, UnknownDecisionError
@@ -22,6 +22,11 @@ from gateway.surfaces.api.app import build_api
 from gateway.surfaces.web.actions import DeskActions
 from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.views.lists import Views
+from gateway.walk.journal.control.oversight.annotations import (
+    AnnotationSort,
+    DecisionAnnotated,
+    decision_annotated,
+)
 from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
 from tests.doubles.page_person import entrance, sign_in
 
@@ -87,8 +92,19 @@ def test_an_annotation_of_nothing_is_refused(desk: MemoryDesk) -> None:
     assert desk.log.of_kind(Kind.DECISION_ANNOTATED) == []
 
 
-def test_words_that_name_a_known_person_become_a_personal_value() -> None:
-    assert WORDS["decision_annotated"] == ("text",)
+def test_words_that_name_a_known_person_become_a_personal_value(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    person = vault.subject("Jane Roe")
+    said = DecisionAnnotated(
+        annotated_id="d-1",
+        sort=AnnotationSort.REMARK,
+        text="ask jane roe",
+        actor_name="approver",
+        role="approver",
+    )
+    shielded = vault.shield(decision_annotated(said, "1"))
+    assert shielded.payload["text"] == person
+    assert [one.value for one in shielded.personal] == ["ask jane roe"]
 
 
 def test_show_and_page_have_the_words_and_escape_them(desk: MemoryDesk, tmp_path: Path) -> None:
