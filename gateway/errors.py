@@ -25,6 +25,7 @@ GatewayError
 │   ├── ReviewRefusedError
 │   ├── ReleaseRefusedError
 │   ├── StopRefusedError
+│   ├── OverrideRefusedError
 │   ├── ModeRefusedError
 │   └── ResolutionRefusedError
 ├── OutOfScopeError      the agent's key does not cover the request
@@ -252,6 +253,12 @@ class StopRefusedError(RequestError):
     """A stop was not ended, or not carried out; the message says what to do."""
 
     code: ClassVar[str] = "stop_refused"
+
+
+class OverrideRefusedError(RequestError):
+    """An exceptional override was not granted or withdrawn; the message says why."""
+
+    code: ClassVar[str] = "override_refused"
 
 
 class PolicyRefusedError(RequestError):

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import RULES_1, rules_of
+from risk.rules.control.overriding import lifted
 from risk.rules.control.stops import stop_results
 from risk.rules.rule import Rule, RuleCase, run
 from risk.state.state import RiskState, state_digest
@@ -64,7 +65,7 @@ def evaluate(
     )
     judged = tuple(result for rule in judging for result in run(rule, case))
     return make_verdict(
-        results=readable + _book_agrees(state) + stop_results(case) + judged,
+        results=lifted(readable + _book_agrees(state) + stop_results(case) + judged, case),
         policy_digest=policy_sealed,
         intent_digest=intent_sealed,
         state_digest=state_sealed,

@@ -36,6 +36,7 @@ ORDER = (
     "contents.seeds",
     "contents.phone",
     "contents.fills",
+    "contents.overrides",
     "contents.signed",
     "contents.policies",
     "contents.tables",

@@ -47,7 +47,7 @@ def build_bundle(
 ) -> bytes:
     """Return the bundle of a decision under the first checkpoint that covers all of it.
 
-    It has the disavowals of the decision's own records, too.
+    It has the disavowals of the decision's own records, and its annotations, too.
 
     A later checkpoint in it meets the policy; without a policy any cosignature counts.
 
@@ -64,14 +64,15 @@ def build_bundle(
         for record in reader.records(kinds=(Kind.RECORD_DISAVOWED,))
         if record.body["of_stream"] == stream
     ]
-    checkpoint = covering(reader, max(record.seq for record in (*own, *disavowals)))
+    later = [*disavowals, *annotations_of(reader, decision_id)]
+    checkpoint = covering(reader, max(record.seq for record in (*own, *later)))
     own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # with those since added
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     opened = list(opened_sheets(reader, own))
     context += [*opened, *seeds_of(reader, own, checkpoint.size, opened)]
-    context += disavowals
+    context += later
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
     blobs: dict[str, bytes] = {}
@@ -107,6 +108,24 @@ def opened_sheets(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Recor
             read = reader.record(int(str(shown["read_seq"])))
             if read is not None and read.kind is Kind.READ_RECORDED:
                 yield read
+
+
+def annotations_of(reader: LedgerReader, decision_id: str) -> Iterator[Record]:
+    """Yield what persons remarked about a decision, oldest first."""
+    for record in reader.records(stream="control", kinds=(Kind.DECISION_ANNOTATED,)):
+        if record.body["annotated_id"] == decision_id:
+            yield record
+
+
+def overrides_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the grant of each exceptional override that a verdict used."""
+    for record in own:
+        state = record.body.get("state") if record.kind is Kind.VERDICT_GIVEN else None
+        used = state.get("override") if isinstance(state, Mapping) else None
+        if isinstance(used, Mapping):
+            granted = reader.by_key("control", f"override:{used['override_id']}")
+            if granted is not None:
+                yield granted
 
 
 def seeds_of(
@@ -209,7 +228,7 @@ def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]
 
 
 def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
-    """Yield the runs and policies that a decision names, its model, and its clock evidence."""
+    """Yield the runs, policies and overrides that a decision names, its model, clock evidence."""
     for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
         started = reader.by_key("control", f"run_started:{run_id}")
         if started is not None:
@@ -223,6 +242,7 @@ def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
         if record.body["policy_digest"] in named:
             named.remove(record.body["policy_digest"])
             yield record
+    yield from overrides_of(reader, own)
     yield from {found.seq: found for found in clocks_of(reader, own) if found}.values()
 
 

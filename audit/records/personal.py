@@ -50,6 +50,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "flatten_asked": ("reason",),
     "mode_entered": ("reason",),
     "digests_registered": ("reason",),
+    "override_ended": ("reason",),
+    "decision_annotated": ("text",),
 }
 """Fields of free text, by kind; text that names a known person becomes a personal value."""
 _SUBJECT = re.compile(r"psn-[a-z2-7]{16}")

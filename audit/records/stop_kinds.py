@@ -1,4 +1,4 @@
-"""The kinds about kill and stops, modes, digests, fairness, splits, own publications, cases."""
+"""The kinds about kill and stops, overrides, modes, digests, fairness, splits, acts, cases."""
 
 from typing import Final
 
@@ -50,6 +50,21 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         "stop_ids ended_by reason log_id? signatures?",
         "stop_ended:<digest of the stop ids>",
         firm_wide=True,
+    ),
+    _spec(
+        Kind.OVERRIDE_GRANTED,
+        _C,
+        "account override_id instrument side rule_id check qty_max_lots notional_max_minor "
+        "policy_digest not_before_us expires_us reason log_id signatures granted_by",
+        "override:<override_id>",
+        section=True,
+    ),
+    _spec(
+        Kind.OVERRIDE_ENDED,
+        _C,
+        "account override_id outcome ended_by reason used_by?",
+        "override_ended:<override_id>",
+        section=True,
     ),
     _spec(
         Kind.CANCEL_ALL_ASKED,
@@ -136,6 +151,12 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         _C,
         "review_seq reviewed_id answer note sheet_digest actor_name",
         "review:<review_seq>:<reviewed_id>:<actor_name>",
+    ),
+    _spec(
+        Kind.DECISION_ANNOTATED,
+        _C,
+        "annotated_id sort text actor_name role instead? about_seq?",
+        "annotation:<annotated_id>:<actor_name>:<client key>",
     ),
     _spec(
         Kind.FORECAST_SCORED,

@@ -823,6 +823,7 @@ export const KINDS = new Set(`
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
   gjr_made gjr_judged
   publication_noted justification_entered
+  override_granted override_ended decision_annotated
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -1734,8 +1735,8 @@ function judgeUnits(report, { seq, order, quantity, price }, fill) {
 }
 
 // ---- what two officers signed -----------------------------------------------------------------------
-// Adjustments of a book, changes of officers, disavowals. The keys come from outside: who writes the
-// log could put keys of his own into it.
+// Adjustments of a book, overrides, changes of officers, disavowals. The keys come from outside: who
+// writes the log could put keys of his own into it.
 
 const OFFICERS = ["compliance", "risk"];
 const OFFICER = /^countersign-officer-public (compliance|risk) [a-z][a-z0-9-]{1,31} ([0-9a-f]{64})$/;
@@ -1815,6 +1816,100 @@ class PolicySuccessions {
   }
 }
 
+/** Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct. */
+const NEVER_LIFTED = new Set(["R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51", "R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53"]);
+const OVERRIDE_TERMS = ["override_id", "account", "instrument", "side", "rule_id", "check", "qty_max_lots", "notional_max_minor", "policy_digest", "not_before_us", "expires_us"];
+
+/** Return the statement that both officers sign, from the fields of `override_granted`. */
+function overrideLines(logId, payload) {
+  const of = (name) => said(payload[name]);
+  const lines = [
+    `override ${of("override_id")}`, `account ${of("account")}`, `instrument ${of("instrument")}`, `side ${of("side")}`,
+    `limit ${of("rule_id")} ${of("check")}`, `at most ${of("qty_max_lots")} lots`, `at most ${of("notional_max_minor")} minor units`,
+    `policy ${of("policy_digest")}`, `from ${of("not_before_us")}`, `until ${of("expires_us")}`, `reason ${of("reason")}`,
+  ];
+  return `${FORM}\nexceptional override\n${logId}\n${lines.map((line) => `${line}\n`).join("")}`;
+}
+
+/** Return rule and check of each result that an override lifted. */
+function overridden(payload) {
+  const results = isObject(payload.verdict) ? payload.verdict.results : null;
+  const found = (Array.isArray(results) ? results : []).filter((one) => isObject(one) && one.reason === "OVERRIDDEN");
+  return found.map((one) => [said(one.rule_id), said(one.check)]);
+}
+
+/** Overrides and the verdicts that used them; give it every record, then call `finish`. */
+class Lifted {
+  #granted = new Map();
+  #ended = new Map();
+  #used = [];
+
+  see({ seq, kind }, payload) {
+    const id = said(payload.override_id);
+    if (kind === "override_granted") {
+      this.#granted.set(id, { seq, payload });
+    } else if (kind === "override_ended") {
+      this.#ended.set(id, seq);
+    } else if (kind === "verdict_given") {
+      const used = isObject(payload.state) ? payload.state.override : null;
+      if (isObject(used) || overridden(payload).length) this.#used.push({ seq, payload, used: isObject(used) ? used : {} });
+    }
+  }
+
+  /** Judge what was seen; `logId` is empty in a bundle, `spans` has the officers' keys. */
+  async finish(report, logId, spans) {
+    for (const { seq, payload } of this.#granted.values()) {
+      await this.#judgeSigned(report, seq, payload, logId, spans.find(({ since }) => since < seq)?.keys);
+    }
+    const by = new Map();
+    for (const { seq, payload, used } of this.#used) {
+      const grant = this.#granted.get(said(used.override_id));
+      if (grant && grant.seq < seq) {
+        for (const text of this.#faults(seq, payload, used, by)) report.find(TAMPERED, text, seq);
+      } else if (logId) {
+        report.find(TAMPERED, "uses an override that is not on record before it", seq);
+      }
+      for (const [rule, check] of overridden(payload)) {
+        if (NEVER_LIFTED.has(rule)) report.find(TAMPERED, `lifts ${rule}, which nothing may lift`, seq);
+        if (rule !== used.rule_id || check !== used.check) {
+          report.find(TAMPERED, `lifts ${rule} ${check}, and its override names another limit`, seq);
+        }
+      }
+    }
+  }
+
+  /** Report an override that its two officers did not sign in this log. */
+  async #judgeSigned(report, seq, payload, logId, keys) {
+    const limit = `${said(payload.rule_id)} ${said(payload.check)}`;
+    if (!keys?.size) {
+      report.say(`record ${seq} lifts ${limit} once; give --officer to check both signatures`);
+      return;
+    }
+    const named = said(payload.log_id), sound = await bothSigned(overrideLines(named, payload), payload.signatures, keys);
+    if (sound && ["", named].includes(logId)) report.say(`record ${seq} lifts ${limit} once: both officers signed`);
+    else if (logId) report.find(TAMPERED, "an override that its two officers did not sign", seq);
+    else report.find(NOT_CHECKABLE, "an override that the officers given did not sign", seq);
+  }
+
+  /** Return what is wrong with the use of an override on record. */
+  #faults(seq, payload, used, by) {
+    const name = said(used.override_id), decision = said(payload.decision_id), texts = [];
+    const granted = this.#granted.get(name).payload;
+    if (OVERRIDE_TERMS.some((term) => canonical(granted[term] ?? null) !== canonical(used[term] ?? null))) {
+      texts.push(`uses override ${name} in other words than were signed`);
+    }
+    if (!by.has(name)) by.set(name, decision);
+    if (by.get(name) !== decision) texts.push(`uses override ${name}, which decision ${by.get(name)} had used`);
+    if (this.#ended.has(name) && this.#ended.get(name) < seq) texts.push(`uses override ${name} after its end on record`);
+    const at = isObject(payload.policy_status) ? payload.policy_status.checked_at_us : null;
+    const times = [used.not_before_us, at, used.expires_us];
+    if (!times.every((one) => typeof one === "number") || !(times[0] <= at && at < times[2])) {
+      texts.push(`uses override ${name} outside of its time`);
+    }
+    return texts;
+  }
+}
+
 /** Statements of two officers in a log; give it every record with `see`, then call `finish`. */
 class OfficersWord {
   #officers; // raw public keys by role, the newest of each; empty judges no signature
@@ -1823,6 +1918,7 @@ class OfficersWord {
   #adjusted = [];
   #changed = [];
   #disavowed = [];
+  #lifted = new Lifted();
 
   constructor(officers) {
     this.#officers = officers;
@@ -1831,6 +1927,7 @@ class OfficersWord {
   see({ log, seq, kind }, payload, leaf) {
     this.#log = log;
     if (seq === 0) this.#first = hex(leaf);
+    this.#lifted.see({ seq, kind }, payload);
     if (kind === "book_adjusted") this.#adjusted.push({ seq, payload });
     else if (kind === "officer_key_changed") this.#changed.push({ seq, payload });
     else if (kind === "record_disavowed") this.#disavowed.push({ seq, payload });
@@ -1842,11 +1939,12 @@ class OfficersWord {
     for (const seq of [...reliedOn.keys()].filter((one) => gone.has(one)).sort((a, b) => a - b)) {
       report.find(TAMPERED, `${reliedOn.get(seq)} rests on record ${seq}, which is disavowed`);
     }
+    const spans = this.#officers.size ? await this.#spans(report) : [];
+    await this.#lifted.finish(report, this.#first && `${this.#log}#${this.#first}`, spans);
     if (!this.#officers.size) {
       for (const [seq, line] of reliedOn) report.find(NOT_CHECKABLE, `${line} rests on record ${seq}: give both officers' keys with --officer`);
       return;
     }
-    const spans = await this.#spans(report);
     let sound = 0;
     for (const { seq, payload } of this.#adjusted) {
       const keys = spans.find(({ since }) => since < seq)?.keys;
@@ -2208,6 +2306,7 @@ function judgeContext(report, stream, records) {
       run_started: ["run", payload.run_id],
       policy_activated: ["policy", payload.policy_digest],
       fix_inbound: ["inbound", header.stream, payload.offset],
+      override_granted: ["override", payload.override_id],
     }[header.kind];
     const key = name && JSON.stringify(name);
     if (key && !(there.get(key) <= header.seq)) there.set(key, header.seq);
@@ -2217,6 +2316,8 @@ function judgeContext(report, stream, records) {
     const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
     const session = isText(payload.session) ? `session/${payload.session}` : null;
     if (["order_reported", "order_ended"].includes(header.kind)) named.push(["inbound", session, payload.inbox_offset]);
+    const state = header.kind === "verdict_given" ? payload.state : null;
+    if (isObject(state) && isObject(state.override)) named.push(["override", state.override.override_id]);
     for (const name of named) {
       const last = name.at(-1);
       if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;

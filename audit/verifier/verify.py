@@ -1349,6 +1349,7 @@ policy_tried fairness_agreed
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
 gjr_made gjr_judged
 publication_noted justification_entered
+override_granted override_ended decision_annotated
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""
@@ -2163,8 +2164,149 @@ def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> No
         report.find(TAMPERED, "a fill is booked for another instrument or side than its order", seq)
 
 
+# ---------------------------------------------------------------- overrides
+# Exceptional overrides: signed by two officers, used by one decision, for the limit they name.
+#
+# A verdict that used one holds its terms under `state.override`. What nothing may lift is listed
+# here again, so that an outsider does not take the gateway's word for it.
+
+NEVER_LIFTED = frozenset(
+    {
+        *("R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51"),
+        *("R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53"),
+    }
+)
+"""Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct."""
+_OVERRIDE_TERMS = (
+    *("override_id", "account", "instrument", "side", "rule_id", "check", "qty_max_lots"),
+    *("notional_max_minor", "policy_digest", "not_before_us", "expires_us"),
+)
+_OVERRIDE_FORM = "countersign statement v2\nexceptional override\n"
+
+
+@dataclass(slots=True)
+class Lifted:
+    """Overrides and the verdicts that used them; give it every record, then call `finish`."""
+
+    _granted: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    _ended: dict[str, int] = field(default_factory=dict)
+    _used: list[tuple[int, Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
+
+    def see(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take one record whose bytes were verified."""
+        match head["kind"]:
+            case "override_granted":
+                self._granted[str(body.get("override_id"))] = (head["seq"], body)
+            case "override_ended":
+                self._ended[str(body.get("override_id"))] = head["seq"]
+            case "verdict_given":
+                state = body.get("state")
+                used = state.get("override") if isinstance(state, dict) else None
+                if isinstance(used, dict) or any(_overridden(body)):
+                    self._used.append((head["seq"], body, used if isinstance(used, dict) else {}))
+            case _:
+                pass
+
+    def finish(
+        self, report: Report, log_id: str, spans: Sequence[tuple[int, Mapping[str, bytes]]]
+    ) -> None:
+        """Judge what was seen; `log_id` is empty in a bundle, `spans` has the officers' keys."""
+        for seq, body in self._granted.values():
+            keys = next((keys for began, keys in spans if began < seq), {})
+            self._judge_signed(report, seq, body, log_id, keys)
+        by: dict[str, str] = {}
+        for seq, body, used in self._used:
+            granted_seq = self._granted.get(str(used.get("override_id")), (seq, {}))[0]
+            if granted_seq < seq:
+                for text in self._faults(seq, body, used, by):
+                    report.find(TAMPERED, text, seq)
+            elif log_id:  # a bundle without it is incomplete, which is judged there
+                report.find(TAMPERED, "uses an override that is not on record before it", seq)
+            for text in _forbidden(body, used):
+                report.find(TAMPERED, text, seq)
+
+    def _judge_signed(
+        self,
+        report: Report,
+        seq: int,
+        body: Mapping[str, Any],
+        log_id: str,
+        keys: Mapping[str, bytes],
+    ) -> None:
+        """Report an override that its two officers did not sign in this log."""
+        limit = f"{body.get('rule_id')} {body.get('check')}"
+        if not keys:
+            report.say(f"record {seq} lifts {limit} once; give --officer to check both signatures")
+            return
+        named = str(body.get("log_id"))
+        if both_signed(override_lines(named, body), body.get("signatures"), keys) and log_id in {
+            "",
+            named,
+        }:
+            report.say(f"record {seq} lifts {limit} once: both officers signed")
+        elif log_id:
+            report.find(TAMPERED, "an override that its two officers did not sign", seq)
+        else:  # a bundle does not show which keys counted then
+            report.find(NOT_CHECKABLE, "an override that the officers given did not sign", seq)
+
+    def _faults(
+        self, seq: int, body: Mapping[str, Any], used: Mapping[str, Any], by: dict[str, str]
+    ) -> Iterator[str]:
+        """Yield what is wrong with the use of an override on record."""
+        name, decision = str(used.get("override_id")), str(body.get("decision_id"))
+        _, granted = self._granted[name]
+        if any(canonical(granted.get(t)) != canonical(used.get(t)) for t in _OVERRIDE_TERMS):
+            yield f"uses override {name} in other words than were signed"
+        if by.setdefault(name, decision) != decision:
+            yield f"uses override {name}, which decision {by[name]} had used"
+        if self._ended.get(name, seq) < seq:
+            yield f"uses override {name} after its end on record"
+        status = body.get("policy_status")
+        at_us = status.get("checked_at_us") if isinstance(status, dict) else None
+        begins, ends = used.get("not_before_us"), used.get("expires_us")
+        whole = all(type(one) is int for one in (at_us, begins, ends))
+        if not whole or not begins <= at_us < ends:  # type: ignore[operator]
+            yield f"uses override {name} outside of its time"
+
+
+def override_lines(log_id: str, body: Mapping[str, Any]) -> bytes:
+    """Return the statement that both officers sign, from the fields of `override_granted`."""
+    lines = (
+        f"override {body.get('override_id')}",
+        f"account {body.get('account')}",
+        f"instrument {body.get('instrument')}",
+        f"side {body.get('side')}",
+        f"limit {body.get('rule_id')} {body.get('check')}",
+        f"at most {body.get('qty_max_lots')} lots",
+        f"at most {body.get('notional_max_minor')} minor units",
+        f"policy {body.get('policy_digest')}",
+        f"from {body.get('not_before_us')}",
+        f"until {body.get('expires_us')}",
+        f"reason {body.get('reason')}",
+    )
+    return (_OVERRIDE_FORM + f"{log_id}\n" + "".join(f"{line}\n" for line in lines)).encode()
+
+
+def _forbidden(body: Mapping[str, Any], used: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a verdict lifted and may not."""
+    for rule_id, check in _overridden(body):
+        if rule_id in NEVER_LIFTED:
+            yield f"lifts {rule_id}, which nothing may lift"
+        if (rule_id, check) != (used.get("rule_id"), used.get("check")):
+            yield f"lifts {rule_id} {check}, and its override names another limit"
+
+
+def _overridden(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the rule and check of each result that an override lifted."""
+    verdict = body.get("verdict")
+    results = verdict.get("results") if isinstance(verdict, dict) else None
+    for one in results if isinstance(results, list) else ():
+        if isinstance(one, dict) and one.get("reason") == "OVERRIDDEN":
+            yield str(one.get("rule_id")), str(one.get("check"))
+
+
 # ---------------------------------------------------------------- signed
-# What two officers signed: adjustments of a book, changes of officers, disavowals.
+# What two officers signed: adjustments of a book, overrides, changes of officers, disavowals.
 #
 # Each signature is over a text that names this log (its origin and the leaf of its first record) or
 # its origin. The keys come from outside: who writes the log could put keys of his own into it.
@@ -2188,12 +2330,14 @@ class OfficersWord:
     _adjusted: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     _changed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     _disavowed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    _lifted: Lifted = field(default_factory=Lifted)
 
     def see(self, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes) -> None:
         """Take one record whose bytes were verified."""
         self._log = head["log"]
         if head["seq"] == 0:
             self._first = leaf
+        self._lifted.see(head, body)
         match head["kind"]:
             case "book_adjusted":
                 self._adjusted[head["seq"]] = body
@@ -2209,8 +2353,10 @@ class OfficersWord:
         gone = self._say_disavowed(report)
         for seq in sorted(gone & relied_on.keys()):
             report.find(TAMPERED, f"{relied_on[seq]} rests on record {seq}, which is disavowed")
+        spans = self._spans(report) if self.officers else []
+        log_id = f"{self._log}#{self._first.hex()}" if self._first else ""
+        self._lifted.finish(report, log_id, spans)
         if self.officers:
-            spans = self._spans(report)
             sound = 0
             for seq, body in self._adjusted.items():
                 keys = next((keys for began, keys in spans if began < seq), {})
@@ -3860,6 +4006,8 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
                 name = ["policy", body.get("policy_digest")]
             case "fix_inbound":
                 name = ["inbound", head["stream"], body.get("offset")]
+            case "override_granted":
+                name = ["override", body.get("override_id")]
             case _:
                 continue
         key = canonical(name)
@@ -3867,14 +4015,24 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
     for head, body, _ in records:
         if head["stream"] != stream or not known(head):
             continue
-        named = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
-        if head["kind"] in {"order_reported", "order_ended"}:
-            session = body.get("session")
-            stream_of = f"session/{session}" if isinstance(session, str) else None
-            named.append(["inbound", stream_of, body.get("inbox_offset")])
+        named = _names_in(head, body)
         for name in named:
             if name[-1] is not None and there.get(canonical(name), head["seq"]) >= head["seq"]:
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
+
+
+def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
+    """Return what a record of the decision names: run, policy, inbound message, override."""
+    named: list[list[object]] = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
+    if head["kind"] in {"order_reported", "order_ended"}:
+        session = body.get("session")
+        stream_of = f"session/{session}" if isinstance(session, str) else None
+        named.append(["inbound", stream_of, body.get("inbox_offset")])
+    state = body.get("state") if head["kind"] == "verdict_given" else None
+    used = state.get("override") if isinstance(state, dict) else None
+    if isinstance(used, dict):
+        named.append(["override", used.get("override_id")])
+    return named
 
 
 def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_Proven]) -> None:

@@ -18,8 +18,16 @@ from fix.errors import FixError
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import evaluate as judging
 from gateway.cli.verbs import train as training
+from gateway.cli.verbs.evidence import (
+    annotate,
+    cases,
+    criteria,
+    govern,
+    justifications,
+    privacy,
+    reviews,
+)
 from gateway.cli.verbs.evidence import ask as asking
-from gateway.cli.verbs.evidence import cases, criteria, govern, justifications, privacy, reviews
 from gateway.cli.verbs.evidence import check as checking
 from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
@@ -34,7 +42,7 @@ from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import market as feeding
-from gateway.cli.verbs.trade import modes, publications
+from gateway.cli.verbs.trade import modes, overrides, publications
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
@@ -59,10 +67,12 @@ for group in (
     ordering,
     pausing,
     modes,
+    overrides,
     feeding,
     cases,
     reviews,
     justifications,
+    annotate,
     govern,
     criteria,
     asking,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from audit.evidence.bundle import clocks_of, context_of
+from audit.evidence.bundle import annotations_of, clocks_of, context_of
 from audit.records.kinds import Kind
 from audit.records.record import Record, blob_digests
 from audit.store.reader import LedgerReader
@@ -57,11 +57,13 @@ def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> 
     blobs = {digest: reader.blob(digest) for r in records for digest in blob_digests(r.body)}
     context = sorted(context_of(reader, records), key=lambda r: r.seq)
     clocks, by = clocks_of(reader, records), reader.disavowals()
+    said = [_record(r) for r in annotations_of(reader, decision_id)]
     return {
         "decision_id": decision_id,
         "liability": _liability(records, context),
         "approval": _approval(records),
         "disavowed": {str(r.seq): by[r.seq] for r in records if r.seq in by},
+        **({"annotations": said} if said else {}),
         "context": [_record(r) for r in context],
         "records": [
             {**_record(r), "clock": _clock(r, clock)}

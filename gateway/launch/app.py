@@ -23,6 +23,7 @@ from gateway import clock
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.orders import PacedCancels
+from gateway.desk.persons.governing.overrides import end_overrides
 from gateway.desk.persons.kill import KillSwitch
 from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.market import Market
@@ -205,12 +206,12 @@ class _Starter:
         return app
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
-        feeding = desk.own.feeding
-        chaser = Chaser(fix, self._orders, self._budget)
+        feeding, chaser = desk.own.feeding, Chaser(fix, self._orders, self._budget)
         return Housekeeping(
             {
                 "folding orders again": self._orders.mend,
                 "expiring holds": desk.expire_holds,
+                "ending overrides": lambda: end_overrides(desk.own),
                 "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
                 "recording a kill": desk.kill_switch.record_missing,
                 "recording how sweeps went": self._events.record_outcomes,

@@ -177,7 +177,7 @@ class Section:
                 self._advance(fold)
                 renewal = approval is not None
                 state = self._state_now(case, fold, intent, forecast, tick, renewal=renewal)
-                verdict = evaluate(self.policy, state, intent)
+                state, verdict = self.stops.overrides.judge(self.policy, state, intent)
                 began = self.now()
                 end = self._send_end(began, approval)
                 result = result_under(intent, verdict, state, end.wall_us, approval)

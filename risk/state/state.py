@@ -15,6 +15,7 @@ from risk.intent import Intent, intent_digest, intent_fingerprint
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.override import Override
 from risk.state.instrument import Instrument
 
 HISTORY_US: Final = 60_000_000
@@ -92,6 +93,7 @@ class RiskState:
             person has resolved it.
         stops: The stops in force, each once, in the order of `Stop`.
         inputs: What rules of format 2 read besides; None under a policy of format 1.
+        override: The exceptional override that this verdict uses; None for all others.
     """
 
     now_us: int
@@ -108,6 +110,7 @@ class RiskState:
     narrative_absent: bool = False
     stops: tuple[Stop, ...] = ()
     inputs: Inputs | None = None
+    override: Override | None = None
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
@@ -142,7 +145,7 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         DocumentError: A field holds a value outside the profile.
     """
     document = document_of(state)
-    for name in ("book_differs", "narrative_absent", "stops", "inputs"):
+    for name in ("book_differs", "narrative_absent", "stops", "inputs", "override"):
         # left out when false, empty or absent, so that older states keep their digest
         if not getattr(state, name):
             del document[name]

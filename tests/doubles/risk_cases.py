@@ -202,5 +202,5 @@ def state_from_document(document: object) -> RiskState:
     """Return the state that a document holds; states older than a field lack it."""
     if type(document) is dict:
         older = {"book_differs": False, "narrative_absent": False, "stops": [], "inputs": None}
-        document = older | document
+        document = older | {"override": None} | document
     return value_of(RiskState, document)

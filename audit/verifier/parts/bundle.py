@@ -191,6 +191,8 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
                 name = ["policy", body.get("policy_digest")]
             case "fix_inbound":
                 name = ["inbound", head["stream"], body.get("offset")]
+            case "override_granted":
+                name = ["override", body.get("override_id")]
             case _:
                 continue
         key = canonical(name)
@@ -198,14 +200,24 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
     for head, body, _ in records:
         if head["stream"] != stream or not known(head):
             continue
-        named = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
-        if head["kind"] in {"order_reported", "order_ended"}:
-            session = body.get("session")
-            stream_of = f"session/{session}" if isinstance(session, str) else None
-            named.append(["inbound", stream_of, body.get("inbox_offset")])
+        named = _names_in(head, body)
         for name in named:
             if name[-1] is not None and there.get(canonical(name), head["seq"]) >= head["seq"]:
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
+
+
+def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
+    """Return what a record of the decision names: run, policy, inbound message, override."""
+    named: list[list[object]] = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
+    if head["kind"] in {"order_reported", "order_ended"}:
+        session = body.get("session")
+        stream_of = f"session/{session}" if isinstance(session, str) else None
+        named.append(["inbound", stream_of, body.get("inbox_offset")])
+    state = body.get("state") if head["kind"] == "verdict_given" else None
+    used = state.get("override") if isinstance(state, dict) else None
+    if isinstance(used, dict):
+        named.append(["override", used.get("override_id")])
+    return named
 
 
 def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_Proven]) -> None:

@@ -3,7 +3,7 @@
 They are folded from records alone; whoever has the log finds the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,12 @@ from gateway.evidence.answers.answer import Fact, RecordedAnswer, when
 from gateway.evidence.answers.days import range_us
 from gateway.installation.keys.roles import MAY, Role
 from gateway.walk.journal.control.kill import KillDrilled
+from gateway.walk.journal.control.oversight.overrides import (
+    OVERRIDE_KINDS,
+    OverrideEnded,
+    OverrideGranted,
+    override_in,
+)
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.run import ModelLoaded, PolicyActivated
 from gateway.walk.projections.kill_times import drill_line
@@ -111,6 +117,35 @@ def drill_answer(reader: LedgerReader) -> RecordedAnswer:
     )
 
 
+def overrides_answer(reader: LedgerReader) -> RecordedAnswer:
+    """Answer which limits were lifted once, by whom and why, and for which order."""
+    facts: list[Fact] = []
+    granted: dict[str, str] = {}
+    for record in reader.records(stream="control", kinds=OVERRIDE_KINDS):
+        if record.kind is Kind.OVERRIDE_GRANTED:
+            one = OverrideGranted.of(record)
+            granted[one.override_id] = f"{one.rule_id} {one.check}"
+            text = (
+                f"{one.rule_id} {one.check} may be lifted once: {one.side} at most"
+                f" {one.qty_max_lots} lots of {one.instrument} in {one.account}, from"
+                f" {when(one.not_before_us)} until {when(one.expires_us)}; why: {one.reason};"
+                f" signed by {' and '.join(sorted(one.signatures))}, put on record by"
+                f" {one.granted_by}"
+            )
+            facts.append(Fact(text=text, record=record))
+        else:
+            ended = OverrideEnded.of(record)
+            text = f"override {ended.override_id} ended: {ended.outcome}, by {ended.ended_by}"
+            facts.append(Fact(text=text, record=record))
+    facts += _uses(reader, granted, facts)
+    return RecordedAnswer(
+        question="Which limits were lifted once, by whom, and for which order?",
+        facts=tuple(sorted(facts, key=lambda one: -1 if one.record is None else one.record.seq)),
+        nothing="none: no exceptional override is on record",
+        check=f"{VERIFY} --officer risk.pub --officer compliance.pub checks signatures and use",
+    )
+
+
 def deletions_answer(reader: LedgerReader) -> RecordedAnswer:
     """Answer whether anything was deleted: what was erased on record, and whether a row lacks."""
     size, held = reader.head().size, sum(reader.kind_counts().values())
@@ -148,6 +183,22 @@ def access_answer(reader: LedgerReader) -> RecordedAnswer:
         nothing="",
         check="docs/access.md, route by route, held by a test; holders: countersign key list",
     )
+
+
+def _uses(
+    reader: LedgerReader, granted: Mapping[str, str], facts: Sequence[Fact]
+) -> Iterator[Fact]:
+    """Yield the verdicts that used an override; `facts` name the first grant."""
+    seqs = [fact.record.seq for fact in facts if fact.record is not None]
+    if not seqs:
+        return
+    for record in reader.records(kinds=(Kind.VERDICT_GIVEN,), after_seq=min(seqs)):
+        used = override_in(record)
+        if used is not None:
+            limit = granted.get(used.override_id, "what is not on record")
+            name = record.stream.partition("/")[2]
+            text = f"decision {name} used override {used.override_id}, for {limit}"
+            yield Fact(text=text, record=record)
 
 
 def _limits(document: object, path: str = "") -> Iterator[tuple[str, _Limit]]:

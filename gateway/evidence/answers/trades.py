@@ -14,6 +14,7 @@ from gateway.evidence.answers.days import first_seq, range_us
 from gateway.evidence.answers.flow import FLOW_KINDS, FlowFold, RefusalGroup
 from gateway.evidence.answers.governance import VERIFY
 from gateway.evidence.decisions import PREFIX
+from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.forecast import ForecastMade, NewsTwinMade
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import ModelLoaded
@@ -68,6 +69,8 @@ def approval_answer(reader: LedgerReader, name: str) -> RecordedAnswer:
         if record.kind is Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
             text = f"the rules said {given.result} under policy {given.policy_digest}"
+            if (used := override_in(record)) is not None:
+                text += f", with {used.rule_id} {used.check} lifted by override {used.override_id}"
             facts.append(Fact(text=text, record=record))
         elif record.kind is Kind.APPROVAL_REFUSED:
             said = ApprovalRefused.of(record)

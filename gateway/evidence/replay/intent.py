@@ -29,6 +29,7 @@ from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
+from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.control.oversight.publications import OwnPublications
 from gateway.walk.journal.verdict import result_under
 from gateway.walk.ports import Case, Tick
@@ -48,6 +49,7 @@ from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
 from risk.state.inputs.inputs import Inputs
+from risk.state.inputs.override import Override
 from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote, RiskState, SeenIntent, Stop, relevant_history, seen
 from risk.verdict import Verdict
@@ -249,6 +251,7 @@ def state_again(
         renewal=True,
         book_differs=_differs(past, basis, case.instrument.symbol),
         stops=_stops(past, basis),
+        override=_override(past, record, basis),
         inputs=None
         if given.inputs is None
         else replace(given.inputs, paths=_paths_of(past, record, given)),
@@ -411,6 +414,18 @@ def _differs(past: Past, basis: int, instrument: str) -> bool:
     differences = Differences(past.reader)
     differences.read(basis + 1)
     return differences.blocks(instrument)
+
+
+def _override(past: Past, record: Record, basis: int) -> Override | None:
+    """Return the override that a verdict names, which must have been free for it at the basis."""
+    used = override_in(record)
+    if used is None:
+        return None
+    stops = Stops(past.reader)
+    stops.read(basis + 1)
+    if not stops.overrides.may_act(used, past.decision_id):
+        raise ReplayDiffersError(step=record.kind.value, detail="state.override")
+    return used
 
 
 def _stops(past: Past, basis: int) -> tuple[Stop, ...]:

@@ -39,6 +39,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "test": frozenset({Role.OPERATOR, Role.AUDITOR}),
     "measure": frozenset({Role.MONITOR, Role.OPERATOR, Role.AUDITOR}),
     "review": frozenset({Role.AUDITOR}),
+    "annotate": frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
 """The roles that may do an action; `watch` is to see the pages, which show every decision."""

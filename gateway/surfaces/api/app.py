@@ -33,6 +33,7 @@ from gateway.surfaces.api.control import (
     fairness,
     flow,
     kill,
+    overrides,
     policies,
     publications,
     reviews,
@@ -57,6 +58,7 @@ STATUS: Final = {
     "approval_refused": 409,
     "release_refused": 403,
     "stop_refused": 409,
+    "override_refused": 409,
     "allocation_refused": 409,
     "review_refused": 409,
     "resolution_refused": 409,
@@ -89,7 +91,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
-    control = (backfill, kill, stops, differences, adjustments, policies)
+    control = (backfill, kill, stops, overrides, differences, adjustments, policies)
     oversight = (fairness, flow, scores, engine_adds, cases, reviews, publications)
     resources = (*agents, *control, *oversight)
     for module in (*resources, privacy, log, health, metrics):

@@ -78,6 +78,7 @@ def judged_document(
             **({"book_differs": True} if state.book_differs else {}),
             **({"narrative_absent": True} if state.narrative_absent else {}),
             **({"stops": [one.value for one in state.stops]} if state.stops else {}),
+            **({"override": document_of(state.override)} if state.override else {}),
         },
         **inputs_document(state.inputs),
         "quote": None if state.quote is None else document_of(state.quote),

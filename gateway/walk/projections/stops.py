@@ -1,4 +1,4 @@
-"""The stops in force and the kill epoch, folded from records: they survive every restart.
+"""The stops in force, overrides and the kill epoch, from records: they survive every restart.
 
 Each press is a stop of its own, and a stop is in force while one of its presses has not ended.
 While one is being recorded it already holds back what is handed to the broker, but no verdict,
@@ -18,6 +18,7 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.kill import KillEpoch
+from gateway.walk.journal.control.oversight.overrides import OVERRIDE_KINDS, Overrides
 from gateway.walk.journal.control.stops import (
     CancelAllAsked,
     CancelAllOutcome,
@@ -108,11 +109,12 @@ class LedgerKillEpoch:
 
 
 class Stops:
-    """The stops, up to the last record read; safe from any thread."""
+    """The stops and overrides, up to the last record read; safe from any thread."""
 
     def __init__(self, reader: RecordsPort) -> None:
         """Start with nothing read."""
         self._reader = reader
+        self.overrides = Overrides()
         self._open: dict[str, StopPress] = {}
         self._beginning: list[Stop] = []
         self._seq = -1
@@ -124,9 +126,19 @@ class Stops:
             if size <= self._seq + 1:
                 return
             for record in self._reader.records(
-                stream="control", kinds=STOP_KINDS, after_seq=self._seq, before_seq=size
+                stream="control",
+                kinds=(*STOP_KINDS, *OVERRIDE_KINDS),
+                after_seq=self._seq,
+                before_seq=size,
             ):
                 self._take(record)
+            for granted in self.overrides.open[:1]:  # no verdict before the oldest used one of them
+                for record in self._reader.records(
+                    kinds=(Kind.VERDICT_GIVEN,),
+                    after_seq=max(self._seq, granted.seq),
+                    before_seq=size,
+                ):
+                    self.overrides.take(record)
             self._seq = size - 1
 
     def follow(self, batch: Sequence[Record]) -> None:
@@ -210,3 +222,5 @@ class Stops:
         elif record.kind is Kind.STOP_ENDED:
             for stop_id in StopEnded.of(record).stop_ids:
                 self._open.pop(stop_id, None)
+        else:
+            self.overrides.take(record)

@@ -9,5 +9,6 @@ Not here: limits.
     drift      R30: whether the model's forecasts are still calibrated
     stops      R01: stops apart from the kill
     oversight  R31: a large order needs a person's approval
+    overriding  an exceptional override lifts one limit, once
     reconciliation  R51: no new order while the account's book differs from the broker's
 """

@@ -10,5 +10,6 @@ Not here: how the gateway gathers it.
     model      how forecasts did
     fairness   words a decision rests on, swaps that moved it, justifications in force
     health     disk and clock of the machine
+    override  two officers let one limit be exceeded once
     inputs     every source, each absent or with the time at which it was true
 """

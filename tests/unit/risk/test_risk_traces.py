@@ -10,9 +10,17 @@ from msgspec import structs
 
 from risk.errors import DocumentError
 from risk.evaluate import UNREADABLE, evaluate
+from risk.state.inputs.override import Override
 from risk.state.state import RiskState, Stop, seen
 from risk.state.trace import trace_digest
-from risk.verdict import Action, Reason, is_intact, verdict_document, verdict_from_document
+from risk.verdict import (
+    Action,
+    Reason,
+    RuleId,
+    is_intact,
+    verdict_document,
+    verdict_from_document,
+)
 from tests.doubles.full_policy import FULL, INPUTS, full_state, inputs_with
 from tests.doubles.risk_cases import INTENT, busy_book
 
@@ -57,6 +65,19 @@ def test_every_field_of_a_state_is_in_its_digest() -> None:
         "narrative_absent": True,
         "stops": (Stop.PAUSE,),
         "inputs": None,
+        "override": Override(
+            override_id="ab" * 16,
+            account=INTENT.account,
+            instrument=INTENT.instrument,
+            side=INTENT.side,
+            rule_id=RuleId.R06,
+            check="position",
+            qty_max_lots=1,
+            notional_max_minor=1,
+            policy_digest="0" * 64,
+            not_before_us=0,
+            expires_us=1,
+        ),
     }
     assert set(changes) == {field.name for field in fields(RiskState)}
     digests = {trace_digest(replace(plain, **{name: value})) for name, value in changes.items()}

@@ -6,7 +6,8 @@
     windows recorded runs of the tests of fairness, against their records
     statistics  the tests W1 to W8, computed again; tables: their cases and p values
     together    the test W9, computed again
-    signed  what two officers signed: adjustments, changes of officers, disavowals
+    overrides  limits that were lifted once: signatures, single use, what may never be lifted
+    signed  what two officers signed: adjustments, overrides, changes of officers, disavowals
     policies  policies that followed another, and the trials that their signatures name
 
 Not here: reading the broker's file (`trust.brokerfile`), the place of a record (`records`).

@@ -1,4 +1,4 @@
-"""What two officers signed: adjustments of a book, changes of officers, disavowals.
+"""What two officers signed: adjustments of a book, overrides, changes of officers, disavowals.
 
 Each signature is over a text that names this log (its origin and the leaf of its first record) or
 its origin. The keys come from outside: who writes the log could put keys of his own into it.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.contents.overrides import Lifted
 from audit.verifier.parts.report import NOT_CHECKABLE, TAMPERED, Report
 from audit.verifier.parts.trust.officers import both_signed
 
@@ -31,12 +32,14 @@ class OfficersWord:
     _adjusted: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     _changed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     _disavowed: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    _lifted: Lifted = field(default_factory=Lifted)
 
     def see(self, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes) -> None:
         """Take one record whose bytes were verified."""
         self._log = head["log"]
         if head["seq"] == 0:
             self._first = leaf
+        self._lifted.see(head, body)
         match head["kind"]:
             case "book_adjusted":
                 self._adjusted[head["seq"]] = body
@@ -52,8 +55,10 @@ class OfficersWord:
         gone = self._say_disavowed(report)
         for seq in sorted(gone & relied_on.keys()):
             report.find(TAMPERED, f"{relied_on[seq]} rests on record {seq}, which is disavowed")
+        spans = self._spans(report) if self.officers else []
+        log_id = f"{self._log}#{self._first.hex()}" if self._first else ""
+        self._lifted.finish(report, log_id, spans)
         if self.officers:
-            spans = self._spans(report)
             sound = 0
             for seq, body in self._adjusted.items():
                 keys = next((keys for began, keys in spans if began < seq), {})

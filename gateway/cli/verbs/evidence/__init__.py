@@ -10,6 +10,7 @@ Not here: a verb that trades.
     cases        orders that match an indicator of conduct, and what a reviewer makes of them
     reviews      review: decisions judged again, blind
     justifications  justify: why a proxy or region may move an order
+    annotate     annotate: a person's words about a decision
     govern       register, assess, fairness and flow: what may run, and what the year's records show
     criteria     criteria: by what fairness is tested, and who agreed to it
     ask          ask: a supervisor's questions

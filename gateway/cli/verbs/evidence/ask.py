@@ -20,7 +20,18 @@ def register(app: typer.Typer) -> None:
         " has all twelve.",
         no_args_is_help=True,
     )
-    for verb in (limit, rejected, approval, model, words, changes, kill_test, orders, deleted):
+    for verb in (
+        limit,
+        rejected,
+        approval,
+        model,
+        words,
+        changes,
+        kill_test,
+        orders,
+        deleted,
+        overrides,
+    ):
         asking.command()(verb)
     asking.command("access")(access)
     app.add_typer(asking)
@@ -137,6 +148,19 @@ def kill_test(state: StateOption = None, *, as_json: JsonOption = False) -> None
 
     with place_of(state) as place:
         found = drill_answer(place.reader)
+        raise typer.Exit(print_answer(found, place.reader, as_json=as_json))
+
+
+def overrides(state: StateOption = None, *, as_json: JsonOption = False) -> None:
+    """Which limits were lifted once, by whom, why, and for which order?
+
+    Example: countersign ask overrides
+    """
+    from gateway.evidence.answers.answer import print_answer
+    from gateway.evidence.answers.governance import overrides_answer
+
+    with place_of(state) as place:
+        found = overrides_answer(place.reader)
         raise typer.Exit(print_answer(found, place.reader, as_json=as_json))
 
 

@@ -6,6 +6,7 @@ Not here: set-up, evidence.
     orders       orders and cancel
     modes        mode show and mode sign
     stops        pause, reduce-only, cancel-all, resume and stops
+    overrides    override draft, sign, grant, list and withdraw
     market       market check, example, backfill and events: market data of files
     differences  differences and resolve
     adjustments  book open and adjust

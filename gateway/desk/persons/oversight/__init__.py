@@ -7,6 +7,7 @@ Not here: the tests and patterns themselves (`risk.windows`), reading them (`gat
     reviews     blind reviews: a sample, judged without the model's answer
     justifications  the registry of justifications, signed by both officers
     publications  own publications, which keep the firm out of their instrument
+    annotations  what persons remark about decisions
     case_files  the cases on record, and the draft of a report
     cases       notes on cases about conduct, and their states
 """

@@ -9,5 +9,7 @@ Not here: options and help.
     criteria  write, sign and agree on criteria of fairness
     justifications  the registry of justifications: list, sign and enter
     publications  own publications: list them, record one
+    overrides  exceptional overrides: draft, sign, grant, list, withdraw
+    annotations  a person's words about a decision
     fairness  run the tests of fairness, put a run on record, or check one
 """

@@ -18,6 +18,7 @@ from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.oversight.gjr import GjrView, gjr_view
+from gateway.surfaces.web.views.oversight.remarks import Remarks, remarks_of
 from gateway.surfaces.web.views.oversight.verdicts import TrajectoryVerdicts, trajectory_verdicts
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
@@ -115,6 +116,7 @@ class DecisionView:
     renewed: RenewedView | None
     intent_digest: str
     chain: tuple[RecordRow, ...]
+    remarks: Remarks
 
     @property
     def words(self) -> WordsView | None:
@@ -196,6 +198,7 @@ def decision_view(
         intent_digest=asked.text("intent_digest")
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
         chain=_chain(records),
+        remarks=remarks_of(reader, decision_id, records),
     )
 
 

@@ -4,6 +4,8 @@ Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
 
     alarm  alarms that reached nobody
     reviews  samples of blind reviews, and the answers
+    overrides  exceptional overrides, and which of them may act
+    annotations  what persons remark about decisions
     scores  forecasts against what came
     trials  recorded cases judged again under a draft of a policy
     cases  cases about patterns of conduct, in streams that only reviewers are shown

@@ -1,0 +1,212 @@
+"""Records of exceptional overrides, and which of them may still act.
+
+An override is granted on record, used by the first verdict that it lifts a limit for, and over at
+its end, by withdrawal or by use. A verdict says in its state which override it used; a renewal of
+the same decision may use it again, no other decision ever.
+
+Not here: who may grant (`gateway.desk.persons.governing`), what it lifts
+(`risk.rules.control.overriding`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import GATEWAY
+from gateway.walk.journal.verdict import VerdictGiven
+from risk.documents import value_of
+from risk.evaluate import evaluate
+from risk.intent import Intent, Side
+from risk.policy.policy import Policy
+from risk.state.inputs.override import Override
+from risk.state.state import RiskState
+from risk.verdict import Action, RuleId, Verdict
+
+OVERRIDE_KINDS: Final = (Kind.OVERRIDE_GRANTED, Kind.OVERRIDE_ENDED)
+
+
+class OverrideEnd(StrEnum):
+    """How an override ended; one that was used ends when its time is over too."""
+
+    USED = "used"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+class OverrideGranted(Contents, frozen=True, kw_only=True):
+    """The contents of `override_granted`: what both officers signed, who brought it, and why."""
+
+    account: str
+    override_id: str
+    instrument: str
+    side: Side
+    rule_id: RuleId
+    check: str
+    qty_max_lots: int
+    notional_max_minor: int
+    policy_digest: str
+    not_before_us: int
+    expires_us: int
+    reason: str
+    log_id: str
+    signatures: Mapping[str, str]
+    granted_by: str
+
+    @property
+    def terms(self) -> Override:
+        """The override, as a verdict reads it."""
+        return Override(
+            override_id=self.override_id,
+            account=self.account,
+            instrument=self.instrument,
+            side=self.side,
+            rule_id=self.rule_id,
+            check=self.check,
+            qty_max_lots=self.qty_max_lots,
+            notional_max_minor=self.notional_max_minor,
+            policy_digest=self.policy_digest,
+            not_before_us=self.not_before_us,
+            expires_us=self.expires_us,
+        )
+
+
+class OverrideEnded(Contents, frozen=True, kw_only=True):
+    """The contents of `override_ended`; `used_by` is the decision that used it, if one did."""
+
+    account: str
+    override_id: str
+    outcome: OverrideEnd
+    ended_by: str
+    reason: str
+    used_by: str = ""
+
+
+def override_key(override_id: str) -> str:
+    """Return the idempotency key of an override's grant, in the control stream."""
+    return f"override:{override_id}"
+
+
+def override_granted(granted: OverrideGranted) -> Draft:
+    """An override may act from this record on; an id is granted once."""
+    return Draft(
+        stream="control",
+        kind=Kind.OVERRIDE_GRANTED,
+        payload=granted.document(),
+        actor=f"person:{granted.granted_by}",
+        idem_key=override_key(granted.override_id),
+    )
+
+
+def override_ended(ended: OverrideEnded) -> Draft:
+    """An override acts no more; it ends once."""
+    by = ended.ended_by
+    return Draft(
+        stream="control",
+        kind=Kind.OVERRIDE_ENDED,
+        payload=ended.document(),
+        actor=by if by == GATEWAY else f"person:{by}",
+        idem_key=f"override_ended:{ended.override_id}",
+    )
+
+
+def override_in(record: Record) -> Override | None:
+    """Return the override that a verdict used, or None."""
+    state = record.body.get("state")
+    document: Any = state.get("override") if isinstance(state, Mapping) else None
+    return None if document is None else value_of(Override, document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverrideLook:
+    """One override as the records tell; `used_by` is the decision whose verdict used it first."""
+
+    seq: int
+    granted_us: int
+    granted: OverrideGranted
+    used_by: str = ""
+    used_seq: int | None = None
+    ended: OverrideEnd | None = None
+
+
+class Overrides:
+    """Overrides by id, folded from records in their order; no record is given twice."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._known: dict[str, OverrideLook] = {}
+
+    @property
+    def open(self) -> tuple[OverrideLook, ...]:
+        """The overrides that have not ended, oldest first."""
+        return tuple(one for one in self.known if one.ended is None)
+
+    @property
+    def known(self) -> tuple[OverrideLook, ...]:
+        """Every override on record, oldest first."""
+        return tuple(self._known.values())
+
+    def take(self, record: Record) -> None:
+        """Fold one record; of verdicts only those matter that come while an override is open."""
+        if record.kind is Kind.OVERRIDE_GRANTED:
+            granted = OverrideGranted.of(record)
+            self._known[granted.override_id] = OverrideLook(
+                seq=record.seq, granted_us=record.recorded_at_us, granted=granted
+            )
+        elif record.kind is Kind.OVERRIDE_ENDED:
+            ended = OverrideEnded.of(record)
+            if (found := self._known.get(ended.override_id)) is not None:
+                used_by = found.used_by or ended.used_by
+                self._known[ended.override_id] = replace(
+                    found, ended=ended.outcome, used_by=used_by
+                )
+        elif record.kind is Kind.VERDICT_GIVEN and self.open:
+            self._used(record)
+
+    def _used(self, record: Record) -> None:
+        used = override_in(record)
+        found = None if used is None else self._known.get(used.override_id)
+        if found is not None and not found.used_by:
+            decision_id = VerdictGiven.of(record).decision_id
+            self._known[found.granted.override_id] = replace(
+                found, used_by=decision_id, used_seq=record.seq
+            )
+
+    def may_act(self, override: Override, decision_id: str) -> bool:
+        """Return whether an override is on record in these words, and free for a decision."""
+        found = self._known.get(override.override_id)
+        return (
+            found is not None
+            and found.granted.terms == override
+            and found.ended is None
+            and found.used_by in {"", decision_id}
+        )
+
+    def judge(self, policy: Policy, state: RiskState, intent: Intent) -> tuple[RiskState, Verdict]:
+        """Return the verdict, and the state with the override that it uses, if it uses one.
+
+        The oldest override is taken that makes the verdict milder and lets the order pass, or wait
+        for a person. One that would not is not spent.
+        """
+        verdict = evaluate(policy, state, intent)
+        if verdict.action > Action.WARN:
+            for one in self.open:
+                terms = one.granted.terms
+                if _is_for(terms, intent) and self.may_act(terms, intent.decision_id):
+                    under = replace(state, override=terms)
+                    found = evaluate(policy, under, intent)
+                    if found.action < verdict.action and found.action <= Action.HOLD:
+                        return under, found
+        return state, verdict
+
+
+def _is_for(terms: Override, intent: Intent) -> bool:
+    """Return whether it is worth asking the rules; they decide on all of its terms."""
+    return (terms.account, terms.instrument, terms.side) == (
+        intent.account,
+        intent.instrument,
+        intent.side,
+    )

@@ -1,0 +1,144 @@
+"""An annotation is a new record under a person's name; it changes nothing that is on record."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from audit.errors import IdempotencyConflictError
+from audit.evidence.bundle import annotations_of
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from gateway.desk.persons.oversight.annotations import AnnotationBody, annotate, read_annotations
+from gateway.errors import RequestError, UnknownDecisionError
+from gateway.evidence.explanation import decision_document
+from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.api.app import build_api
+from gateway.surfaces.web.actions import DeskActions
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
+from gateway.walk.journal.control.oversight.annotations import (
+    AnnotationSort,
+    DecisionAnnotated,
+    decision_annotated,
+)
+from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
+from tests.doubles.page_person import entrance, sign_in
+
+HOME = "http://127.0.0.1:8700"
+AUDITOR = Caller(name="auditor", role=Role.AUDITOR)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def say(desk: MemoryDesk, decision_id: str, by: Caller = APPROVER, **said: Any) -> int:  # noqa: ANN401 - any field
+    body = AnnotationBody.model_validate({"text": "the print was late", "client_key": "1", **said})
+    return int(annotate(desk.small.desk.own, by, decision_id, body)["seq"])
+
+
+def reader_of(desk: MemoryDesk) -> LedgerReader:
+    return cast("LedgerReader", desk.log)
+
+
+def test_author_role_and_words_are_on_record_and_the_decision_is_as_it_was(
+    desk: MemoryDesk,
+) -> None:
+    decision = desk.ask().decision_id
+    before = [one.leaf for one in desk.log.records(stream=f"decision/{decision}")]
+    seq = say(desk, decision)
+    other = say(desk, decision, AUDITOR, sort="dissent", instead="none", about_seq=None)
+    first, second = read_annotations(reader_of(desk), decision)
+    assert (first.seq, second.seq) == (seq, other)
+    assert (first.said.actor_name, first.said.role) == ("approver", "approver")
+    assert (second.said.role, second.said.sort, second.said.instead) == (
+        "auditor",
+        "dissent",
+        "none",
+    )
+    record = desk.log.of_kind(Kind.DECISION_ANNOTATED)[0]
+    assert record.actor == "person:approver"
+    assert "instead" not in record.body
+    assert [one.leaf for one in desk.log.records(stream=f"decision/{decision}")] == before
+    replay(reader_of(desk), TABLE, decision)
+
+
+def test_the_same_key_is_one_annotation_and_never_other_words(desk: MemoryDesk) -> None:
+    decision = desk.ask().decision_id
+    assert say(desk, decision) == say(desk, decision)
+    with pytest.raises(IdempotencyConflictError):
+        say(desk, decision, text="another")
+    assert len(desk.log.of_kind(Kind.DECISION_ANNOTATED)) == 1
+
+
+def test_an_annotation_of_nothing_is_refused(desk: MemoryDesk) -> None:
+    one, other = desk.ask().decision_id, desk.ask().decision_id
+    foreign = next(iter(desk.log.records(stream=f"decision/{other}"))).seq
+    with pytest.raises(UnknownDecisionError):
+        say(desk, "no-such-decision")
+    with pytest.raises(UnknownDecisionError):
+        say(desk, "a\x00b")
+    with pytest.raises(RequestError, match="not one of decision"):
+        say(desk, one, about_seq=foreign)
+    with pytest.raises(RequestError, match="only a dissent"):
+        say(desk, one, instead="buy")
+    assert desk.log.of_kind(Kind.DECISION_ANNOTATED) == []
+
+
+def test_words_that_name_a_known_person_become_a_personal_value(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    person = vault.subject("Jane Roe")
+    said = DecisionAnnotated(
+        annotated_id="d-1",
+        sort=AnnotationSort.REMARK,
+        text="ask jane roe",
+        actor_name="approver",
+        role="approver",
+    )
+    shielded = vault.shield(decision_annotated(said, "1"))
+    assert shielded.payload["text"] == person
+    assert [one.value for one in shielded.personal] == ["ask jane roe"]
+
+
+def test_show_and_page_have_the_words_and_escape_them(desk: MemoryDesk, tmp_path: Path) -> None:
+    decision = desk.ask().decision_id
+    seq = say(desk, decision, AUDITOR, sort="dissent", instead="sell", text="<b>late</b>")
+    shown = decision_document(reader_of(desk), TABLE, decision)
+    assert [one["seq"] for one in shown["annotations"]] == [seq]
+    assert [one.seq for one in annotations_of(reader_of(desk), decision)] == [seq]
+    app, door = FastAPI(), entrance(tmp_path / "door")
+    register(app, Views(reader_of(desk), TABLE), DeskActions(desk.small.desk), door)
+    browser = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000))
+    sign_in(browser, door.keyring.token("approver"))
+    page = browser.get(f"/decisions/{decision}").raise_for_status().text
+    assert "What persons remarked" in page
+    assert "auditor, auditor" in page
+    assert "dissent: sell instead" in page
+    assert "&lt;b&gt;late&lt;/b&gt;" in page
+    assert f'href="/records/{seq}"' in page
+
+
+def test_the_api_takes_words_of_persons_and_none_of_agents(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    decision = desk.ask().decision_id
+    web = TestClient(build_api(desk.small.desk, own.keyring))
+    route = f"/v1/decisions/{decision}/annotations"
+    body = {"text": "the print was late", "client_key": "1"}
+
+    def asked(name: str, method: str = "POST") -> int:
+        head = {"Authorization": f"Bearer {own.keyring.token(name)}"}
+        content = body if method == "POST" else None
+        return web.request(method, route, headers=head, json=content).status_code
+
+    assert [asked(name) for name in ("agent", "feed", "operator")] == [403, 403, 200]
+    assert [asked(name, "GET") for name in ("agent", "auditor")] == [403, 200]
+    (one,) = read_annotations(reader_of(desk), decision)
+    assert one.said.actor_name == "operator"
+    assert AGENT.role is Role.AGENT

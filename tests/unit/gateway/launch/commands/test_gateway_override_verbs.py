@@ -1,0 +1,154 @@
+"""`override` and `annotate`: a draft goes from officer to officer, words go out under one's key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.desk.persons.governing.overrides import OverrideRequest, override_statement
+from gateway.desk.persons.statements import all_signed
+from gateway.errors import RequestError, SettingsError
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.local.client import DoorAnswer
+from gateway.installation.settings import Settings
+from gateway.launch.commands.oversight import annotations, overrides
+from tests.doubles.officers import part_with_officers
+
+GIVEN: dict[str, Any] = {
+    "account": "desk",
+    "instrument": "SPXN",
+    "side": "BUY",
+    "rule": "R06",
+    "check": "position",
+    "qty_max_lots": 900,
+    "notional_max_minor": 25_000_000,
+    "reason": "index rebalancing",
+}
+FOUND: dict[str, Any] = {
+    "log_id": "log#00",
+    "policy_digest": "0" * 64,
+    "limits": ["R06 position"],
+    "overrides": [],
+}
+
+
+class Gateway:
+    """What the verbs sent, and what a gateway would answer."""
+
+    def __init__(self) -> None:
+        self.found, self.done = FOUND, dict[str, Any]()
+        self.sent: list[tuple[str, str, Any]] = []
+
+    def get(self, _state: object, path: str, token: str, _within_s: float) -> DoorAnswer:
+        self.sent.append((path, token, None))
+        return DoorAnswer(status=200, document=self.found)
+
+    def post(self, _state: object, path: str, body: str, token: str, _s: float) -> DoorAnswer:
+        self.sent.append((path, token, json.loads(body)))
+        return DoorAnswer(status=200, document=self.done)
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    made = Gateway()
+    for module in (overrides, annotations):
+        monkeypatch.setattr(module, "get", made.get)
+        monkeypatch.setattr(module, "post", made.post)
+    return made
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    Keyring.create(tmp_path / "state" / "keys")
+    return Settings(state=tmp_path / "state")
+
+
+def test_a_draft_is_signed_by_each_officer_apart_and_then_granted(
+    settings: Settings, gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keyring = Keyring(settings.state / "keys")
+    keys, token = keyring.public_keys(), keyring.token("operator")
+    officers = part_with_officers(settings.state / "keys", tmp_path / "home")
+    file = tmp_path / "big.json"
+    assert overrides.draft(settings, file, GIVEN, 60) == 0
+    assert "limit R06 position\nat most 900 lots" in capsys.readouterr().out
+    with pytest.raises(RequestError, match="not signed by risk and compliance"):
+        overrides.grant(settings, file)
+    overrides.sign(file, officers["risk"])
+    assert "compliance signs next" in capsys.readouterr().out
+    overrides.sign(file, officers["compliance"])
+    gateway.done = {"override_id": "ab", "seq": 7, "again": False}
+    assert overrides.grant(settings, file) == 0
+    path, with_token, body = gateway.sent[-1]
+    assert (path, with_token) == ("/v1/overrides", token)
+    request = OverrideRequest.model_validate(body)
+    assert request.expires_us - request.not_before_us == 3_600_000_000
+    signatures = {str(role): text for role, text in request.signatures.items()}
+    assert all_signed(override_statement("log#00", request), signatures, keys)
+
+
+def test_a_draft_is_not_overwritten_and_names_what_can_be_lifted(
+    settings: Settings, gateway: Gateway, tmp_path: Path
+) -> None:
+    file = tmp_path / "big.json"
+    assert gateway.sent == []
+    overrides.draft(settings, file, GIVEN, 60)
+    with pytest.raises(RequestError, match="exists"):
+        overrides.draft(settings, file, GIVEN, 60)
+    with pytest.raises(RequestError, match="no override lifts R18 restricted"):
+        overrides.draft(
+            settings, tmp_path / "other.json", {**GIVEN, "rule": "R18", "check": "restricted"}, 60
+        )
+    with pytest.raises(RequestError, match="side"):
+        overrides.draft(settings, tmp_path / "other.json", {**GIVEN, "side": "buy"}, 60)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"log_id": "x", "terms": {}, "signatures": {}}'])
+def test_a_file_that_is_no_draft_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "draft.json"
+    file.write_text(text)
+    with pytest.raises(RequestError):
+        overrides.sign(file, tmp_path / "key")
+
+
+def test_a_key_without_a_role_signs_nothing(
+    settings: Settings, gateway: Gateway, tmp_path: Path
+) -> None:
+    file, key = tmp_path / "big.json", tmp_path / "old.key"
+    key.write_text("11" * 32)
+    overrides.draft(settings, file, GIVEN, 60)
+    assert gateway.sent[0][0] == "/v1/overrides"
+    with pytest.raises(SettingsError, match="does not name its officer's role"):
+        overrides.sign(file, key)
+
+
+def test_the_list_says_which_decision_used_each(
+    settings: Settings, gateway: Gateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {**GIVEN, "override_id": "ab", "rule_id": "R06", "seq": 7, "state": "used"}
+    gateway.found = {**FOUND, "overrides": [one | {"used_by": "d-1", "used_seq": 9}]}
+    assert overrides.list_overrides(settings, as_json=False) == 0
+    assert "ab  used by d-1 (record 9)  R06 position: BUY at most 900" in capsys.readouterr().out
+    gateway.found = {**FOUND, "overrides": [one | {"state": "open", "used_by": None}]}
+    assert overrides.list_overrides(settings, as_json=True) == 1
+    gateway.done = {"seq": 8}
+    overrides.withdraw(settings, "ab", "called off")
+    assert gateway.sent[-1][0] == "/v1/overrides/ab/withdraw"
+
+
+def test_words_go_out_under_the_persons_own_key(
+    settings: Settings, gateway: Gateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway.done = {"seq": 5}
+    said = {"sort": "dissent", "text": "late", "instead": "none", "about_seq": None}
+    assert annotations.annotate(settings, "auditor", "d-1", said) == 0
+    path, token, body = gateway.sent[-1]
+    assert path == "/v1/decisions/d-1/annotations"
+    assert token == Keyring(settings.state / "keys").token("auditor")
+    assert body.pop("client_key")
+    assert body == said
+    one = {**said, "seq": 5, "role": "auditor", "actor_name": "auditor"}
+    gateway.found = {"annotations": [one]}
+    annotations.list_annotations(settings, "auditor", "d-1", as_json=False)
+    assert "record 5  auditor:auditor  dissent, instead: none: late" in capsys.readouterr().out
