@@ -20,10 +20,11 @@ from audit.store.reader import LedgerReader
 from gateway.errors import PairMissingError, ReplayDiffersError
 from gateway.evidence.decisions import newest_decisions
 from gateway.evidence.replay.intent import case_of_verdict
-from gateway.evidence.replay.pairs import Pairs
+from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
 from gateway.installation.policies.policy_files import DIFFERS, read_policy
+from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
 from risk.evaluate import evaluate
@@ -48,14 +49,18 @@ class Retried:
 
 
 def retried(
-    reader: LedgerReader, table: QTable, decision_id: str, draft: Policy
+    reader: LedgerReader,
+    table: QTable,
+    decision_id: str,
+    draft: Policy,
+    text: TextCodec | None = None,
 ) -> Iterator[Retried]:
     """Judge every verdict of a decision again under a draft.
 
     Raises:
         ReplayDiffersError: when the decision does not replay under its own policy.
     """
-    for past, record, _ in replayed(reader, table, decision_id):
+    for past, record, _ in replayed(reader, table, decision_id, text):
         if record.kind is not Kind.VERDICT_GIVEN:
             continue
         state, intent = case_of_verdict(past, record)
@@ -92,7 +97,8 @@ def try_policy(place: Place, path: Path, last: int) -> int:
     for decision_id in islice(newest_decisions(place.reader), last):
         try:
             pair = pairs.of(place.reader.records(stream=f"decision/{decision_id}"))
-            found += retried(place.reader, load_table(pair), decision_id, draft)
+            table, text = load_table(pair), text_codec_of(pair)
+            found += retried(place.reader, table, decision_id, draft, text)
         except (ReplayDiffersError, PairMissingError) as difference:
             untried += 1
             sys.stdout.write(f"NOT TRIED {decision_id}: {difference}\n")

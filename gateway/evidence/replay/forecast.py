@@ -92,7 +92,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
         narrative=taken.reach,
         labels=labels,
     )
-    past.codec = codec_of(snapshot)
+    past.codec = past.text or codec_of(snapshot)
     past.prompt = past.codec.encode(snapshot)
     same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
     matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))

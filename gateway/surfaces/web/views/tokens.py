@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import log
 
 from inference.codec.bins import z_of
+from inference.codec.text.answer import Grammar
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.overruled import OverruledBar, overruled
@@ -93,6 +94,7 @@ class TokensView:
 def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> TokensView:
     """Return one page of a capture's trajectories."""
     judge = _judge(capture, table)
+    grammar = Grammar.of_capture(capture.bin_start, capture.n_bins)
     pages = max(1, -(-len(capture.seeds) // PATHS_PER_PAGE))
     page = min(max(page, 0), pages - 1)
     shown = range(page * PATHS_PER_PAGE, min(len(capture.seeds), (page + 1) * PATHS_PER_PAGE))
@@ -119,7 +121,9 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         max_entropy=log(capture.n_bins),
         checked=None if judge is None else sum(r.verified + 1 for r in capture.rounds),
         faults=faults,
-        bars=() if judge is None else overruled(capture, table),
+        bars=()
+        if judge is None
+        else overruled(capture, table, width=1 if grammar is None else grammar.width),
     )
 
 
@@ -161,6 +165,7 @@ def _round(
                 q=judge.q_of(r, j, token) if verified and judge is not None else None,
                 u=accept_draw(seed, r.step, j) if verified else None,
                 beyond=fate == "accepted" and j >= kept,
+                words=capture.bin_start == 0,
             )
         )
     last = _chip(
@@ -171,6 +176,7 @@ def _round(
         entropy=r.entropies[-1],
         n_bins=capture.n_bins,
         beyond=r.truncated > 0,
+        words=capture.bin_start == 0,
     )
     why = r.plain_reason.value.replace("_", " ") if r.plain_reason else ""
     return RoundView(drafts=tuple(drafts), last=last, why_plain=why, holds=holds)
@@ -197,10 +203,11 @@ def _chip(  # noqa: PLR0913 - what a person reads of one token
     q: float | None = None,
     u: float | None = None,
     beyond: bool = False,
+    words: bool = False,
 ) -> Chip:
     held = None if entropy is None else entropy / ENTROPY_SCALE
     return Chip(
-        text=f"{z_of(bin_, 0.5):+.2f}".replace("-", "−"),
+        text=_text(bin_, n_bins, words=words),
         bin=bin_,
         fate=fate,
         mark=_MARKS[fate],
@@ -212,6 +219,13 @@ def _chip(  # noqa: PLR0913 - what a person reads of one token
         shade=_shade(held, n_bins),
         beyond=beyond,
     )
+
+
+def _text(bin_: int, n_bins: int, *, words: bool) -> str:
+    """Return what a token says: a return in sigma, or a character of an answer in words."""
+    grammar = Grammar.of_capture(0, n_bins) if words else None
+    text = f"{z_of(bin_, 0.5):+.2f}" if grammar is None else grammar.texts[bin_]
+    return text.replace("-", "−")
 
 
 def _shade(value: float | None, n_bins: int) -> int:
