@@ -19,12 +19,14 @@ from audit.store.reader import LedgerReader
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.place import Place
+from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, read_evidence
 from inference.speculation.overruled import overruled
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
+from inference.speculation.top_rows import read_top
 from inference.speculation.totals import paths, totals
 from inference.weights.registry import load_table
 
@@ -244,8 +246,17 @@ def _round(r: RoundEvidence, seed: int, judge: Judge, start: int) -> Fields:
             for j, token in enumerate(r.drafts)
         ],
         "token": {"bin": r.token - start, "p": r.token_p},
+        **({"heads": [_head(one) for one in r.tops]} if r.tops else {}),
         "entropies_nats": [value / ENTROPY_SCALE for value in r.entropies],
     }
+
+
+def _head(data: bytes) -> Fields | None:
+    """Return the likeliest ids of a text model's row, before the grammar's mask."""
+    if not data:
+        return None
+    top = read_top(data)
+    return {"legal": top.legal, "ids": list(top.ids), "p": list(top.p)}
 
 
 def _test(r: RoundEvidence, j: int, seed: int, judge: Judge) -> Fields:

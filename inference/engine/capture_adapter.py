@@ -54,6 +54,7 @@ class CaptureRunner(CPUModelRunner):
         counts = [0] * len(flights) if metadata is None else list(metadata.num_draft_tokens)
         step = Step(flights, counts, draws.alphabet)
         raw = logits[:, draws.columns].float().numpy().copy()  # the sampler changes logits in place
+        heads = draws.heads(logits, step.masks) if self.deck.keep_rounds else []
         draws.forbid(logits, step.masks)  # only the symbols may be sampled
         draws.step = step
         try:
@@ -67,7 +68,12 @@ class CaptureRunner(CPUModelRunner):
         ]
         drafts = [] if metadata is None else metadata.draft_token_ids.tolist()
         step.close(
-            raw, emitted, drafts, keep_rounds=self.deck.keep_rounds, witness=self.deck.witness
+            raw,
+            emitted,
+            drafts,
+            keep_rounds=self.deck.keep_rounds,
+            witness=self.deck.witness,
+            heads=heads,
         )
         return out
 

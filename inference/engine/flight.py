@@ -12,7 +12,7 @@ Not here: vLLM.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +155,7 @@ class Step:
         *,
         keep_rounds: bool = True,
         witness: Witness | None = None,
+        heads: Sequence[bytes] = (),
     ) -> None:
         """Advance every flight and add its round.
 
@@ -163,6 +164,7 @@ class Step:
             emitted: New ids of each request; none while its prompt is being read.
             drafts: Draft ids, [S].
             keep_rounds: False only when capture is off.
+            heads: The head of each row over a large vocabulary, [S + B], or none at all.
             witness: Gets every token and judges the rows instead of this step (the self-test).
         """
         masked = logits if self.masks is None else np.where(self.masks, logits, _NEVER)
@@ -182,9 +184,11 @@ class Step:
                     flight.fault = flight.fault or self._fault(i, first_draft, targets[rows])
                 if keep_rounds and not flight.fault:
                     proposed = tuple(drafted[first_draft : first_draft + n])
-                    flight.rounds.append(
-                        self._round(i, first_draft, proposed, tokens, logits[rows], targets[rows])
+                    made = self._round(
+                        i, first_draft, proposed, tokens, logits[rows], targets[rows]
                     )
+                    tops = tuple(heads[first_row : first_row + len(tokens)])
+                    flight.rounds.append(replace(made, tops=tops) if tops else made)
                 _move_on(flight, n, len(tokens))
             first_draft += n
 

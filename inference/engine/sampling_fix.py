@@ -22,6 +22,7 @@ import vllm.v1.spec_decode.llm_base_proposer as proposer
 from inference.codec.alphabet import Alphabet, Masks
 from inference.engine.flight import Flight, Step, pick_rows
 from inference.speculation.seeds import Purpose, token_draw
+from inference.speculation.top_rows import NONE, K, top_bytes
 
 
 class Draws:
@@ -76,6 +77,23 @@ class Draws:
         ]
         self.draft_index += 1
         return torch.from_numpy(self.alphabet.ids_of(pick_rows(cut, draws))), rows
+
+    def heads(self, logits: Any, masks: Masks | None) -> list[bytes]:
+        """Return each row's likeliest ids and its legal share, before `forbid`; [] without slots.
+
+        A row with one legal symbol decides nothing and has no head.
+        """
+        if masks is None:
+            return []
+        found = [NONE] * len(masks)
+        at = np.flatnonzero(masks.sum(axis=1) > 1)
+        rows = logits[torch.from_numpy(at)].float().softmax(dim=-1)
+        best = rows.topk(K, dim=-1)
+        legal = np.where(masks[at], rows[:, self.columns].numpy(), 0.0).sum(axis=1)
+        kept = zip(at, best.indices.tolist(), best.values.tolist(), legal, strict=True)
+        for place, ids, p, left in kept:
+            found[int(place)] = top_bytes(ids, p, float(left))
+        return found
 
     def forbid(self, logits: Any, masks: Masks | None) -> None:
         """Set every logit to minus infinity whose id may not stand in its row, in place."""

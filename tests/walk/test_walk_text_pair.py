@@ -118,6 +118,7 @@ def test_a_decision_replays_and_is_sampled_again_to_the_same_bits(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "regenerated from the weights" in done.stdout
     assert "16 of 16" in done.stdout
+    assert "probabilities follow from the 20 likeliest ids" in done.stdout
     shown = world.countersign("show", name, "--state", str(world.state))
     assert shown.returncode == 0, shown.stderr
     blobs = json.loads(shown.stdout)["blobs"].values()
@@ -129,3 +130,5 @@ def test_a_decision_replays_and_is_sampled_again_to_the_same_bits(
     ]
     assert answers
     assert all(len(read_answer(one)) == HORIZON for one in answers)
+    page = world.countersign("replay", "--all", "--state", str(world.state))
+    assert page.returncode == 0, page.stdout + page.stderr

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import log
+from statistics import fmean
 
 from inference.codec.bins import z_of
 from inference.codec.text.answer import Grammar
@@ -10,6 +11,7 @@ from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, Round
 from inference.speculation.overruled import OverruledBar, overruled
 from inference.speculation.rounds import QTable, RoundOutcome
 from inference.speculation.seeds import accept_draw
+from inference.speculation.top_rows import read_top
 
 PATHS_PER_PAGE = 4
 SHADES = 5
@@ -73,6 +75,7 @@ class TokensView:
         checked: positions recomputed from the record; None without the drafter's table.
         faults: positions that do not follow from the record.
         bars: rejections and excess by bar; empty without the drafter's table.
+        legal: mean share of a text model's law that the grammar left; None for other models.
     """
 
     spec_k: int
@@ -89,6 +92,7 @@ class TokensView:
     checked: int | None
     faults: int
     bars: tuple[OverruledBar, ...]
+    legal: float | None = None
 
 
 def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> TokensView:
@@ -106,6 +110,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         if r.trajectory in by_path:
             holds = None if judge is None else not found
             by_path[r.trajectory].append(_round(r, capture, judge, holds=holds))
+    legal = [read_top(one).legal for r in capture.rounds for one in r.tops if one]
     entropies = [value / ENTROPY_SCALE for r in capture.rounds for value in r.entropies]
     return TokensView(
         spec_k=capture.spec_k,
@@ -121,6 +126,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         max_entropy=log(capture.n_bins),
         checked=None if judge is None else sum(r.verified + 1 for r in capture.rounds),
         faults=faults,
+        legal=fmean(legal) if legal else None,
         bars=()
         if judge is None
         else overruled(capture, table, width=1 if grammar is None else grammar.width),

@@ -48,7 +48,7 @@ class PairForecaster:
         if self.pair.kind == TEXT_KIND:
             raise RegistryError(
                 f"{self.pair.model_id} is a pair of text models, which this evaluation does not "
-                "run: it is not judged, cannot be promoted, and serves in paper mode only"
+                "run: it cannot be promoted, and serves in paper and shadow mode only"
             )
         self._codec = codec_named(self.pair.codec_digest)
         self._fits = Fits() if isinstance(self._codec, ScaledCodec) else None

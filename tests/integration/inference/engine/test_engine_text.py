@@ -21,6 +21,7 @@ from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import decode_evidence, encode_evidence
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import trajectory_seeds
+from inference.speculation.top_rows import check_heads
 from inference.weights.registry import ModelPair, load_table
 from inference.weights.text_pair import codec_for, pin
 from tests.doubles.text_folder import text_folder
@@ -72,6 +73,10 @@ def check(samples: Samples, codec: TextCodec, pair: ModelPair) -> RowQuestion:
         assert len(read_answer(codec.grammar.text_of(path.tokens))) == HORIZON
     evidence = condense(samples.capture, table)
     assert judge(decode_evidence(encode_evidence(evidence)), table) == ()
+    heads = check_heads(decode_evidence(encode_evidence(evidence)), codec.alphabet.id_of)
+    assert heads.faults == ()
+    assert heads.rows == HORIZON * 4 * len(SEEDS)
+    assert 0 < heads.borne_out <= heads.rows
     prompt = codec.encode(golden_snapshot())
     forecast = sample_target(
         evidence,
