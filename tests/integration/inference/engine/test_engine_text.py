@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from gateway.evidence.fairness.swaps import Recorded, SwapFile, swap_report
 from gateway.evidence.replay.engine import again
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.children.engine import EngineChild
@@ -24,6 +26,7 @@ from inference.speculation.seeds import trajectory_seeds
 from inference.speculation.top_rows import check_heads
 from inference.weights.registry import ModelPair, load_table
 from inference.weights.text_pair import codec_for, pin
+from tests.doubles.market_cases import news_at
 from tests.doubles.text_folder import text_folder
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
@@ -118,3 +121,37 @@ def test_a_text_pair_forecasts_and_its_record_recomputes(
         plain = engine.sample(asked(codec, spec_k=0, greedy=True))
         assert greedy.paths[0].tokens == plain.paths[0].tokens
         assert "24 of 24" in again(question, engine, load_table(pair))
+
+
+def test_names_in_a_headline_are_exchanged_and_sampled_again(
+    pair: ModelPair, tmp_path: Path
+) -> None:
+    codec, table = codec_for(pair), load_table(pair)
+    assert isinstance(codec, TextCodec)
+    usual = golden_snapshot()
+    snapshot = replace(usual, news=(news_at(usual.as_of_us, headline="Germany said no"),))
+    request = replace(asked(codec), prompt_ids=codec.encode(snapshot).token_ids)
+    swaps = SwapFile.model_validate(
+        {
+            "placebo": [["said", "told"]],
+            "pairs": [
+                {"attribute": "region", "terms": [["Germany", "France"]]},
+                {"attribute": "issuer", "terms": [["Acme", "Other"]]},
+            ],
+        }
+    )
+    with engine_of(pair, tmp_path, DrafterKind.TABLE) as engine:
+        recorded = Recorded(
+            snapshot=snapshot,
+            evidence=condense(engine.sample(request).capture, table),
+            seed=SEED,
+            model_digest=pair.manifest_digest,
+        )
+        report = swap_report(recorded, swaps, codec, table, engine)
+    assert report["paths"] == len(SEEDS)
+    assert report["identity"] == {"distance_1e8": 0, "flips": False, "p_value": "1/1"}
+    assert report["placebo"]["distance_1e8"] > 0
+    region, issuer = report["pairs"]
+    assert region["result"] == "tested"
+    assert issuer["result"] == "absent"
+    assert not issuer["flagged"]
