@@ -5,6 +5,7 @@ InferenceError
 |- SnapshotError
 |- CodecError
 |- ForecastError
+|  `- AnswerError
 |- CaptureError
 |- RegistryError
 |- TrainingDataError
@@ -57,6 +58,12 @@ class ForecastError(InferenceError):
     """A forecast cannot be stated in integers: NaN, infinity or overflow."""
 
     code: ClassVar[str] = "forecast_invalid"
+
+
+class AnswerError(ForecastError):
+    """A text model's answer is malformed or incomplete, so there is no forecast."""
+
+    code: ClassVar[str] = "answer_malformed"
 
 
 class CaptureError(InferenceError):

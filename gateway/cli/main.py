@@ -33,7 +33,7 @@ from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
 from gateway.cli.verbs.setup import begin as beginning
-from gateway.cli.verbs.setup import holders, instruments, keys
+from gateway.cli.verbs.setup import holders, instruments, keys, models
 from gateway.cli.verbs.setup import policy as deciding
 from gateway.cli.verbs.setup import profile as profiling
 from gateway.cli.verbs.setup import promote as promoting
@@ -83,6 +83,7 @@ for group in (
     holders,
     deciding,
     instruments,
+    models,
     profiling,
     privacy,
     training,

@@ -19,13 +19,14 @@ from audit.store.reader import LedgerReader
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.place import Place
-from inference.codec.vocabulary import BIN_START
+from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, read_evidence
 from inference.speculation.overruled import overruled
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
+from inference.speculation.top_rows import read_top
 from inference.speculation.totals import paths, totals
 from inference.weights.registry import load_table
 
@@ -196,6 +197,8 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
         CaptureError: when the drafter's table is another one.
     """
     judge, counted = Judge(evidence, table), totals(evidence)
+    start, grammar = evidence.bin_start, Grammar.of_capture(evidence.bin_start, evidence.n_bins)
+    width = 1 if grammar is None else grammar.width
     rounds = {
         index: list(own) for index, own in groupby(evidence.rounds, key=lambda r: r.trajectory)
     }
@@ -209,22 +212,23 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
         "mean_accepted": counted.mean_accepted,
         "overruled": [
             {"bar": one.bar, "decided": one.decided, "rejected": one.rejected, "excess": one.excess}
-            for one in overruled(evidence, table)
+            for one in overruled(evidence, table, width=width)
         ],
         "first_row": list(evidence.first_row),
         "trajectories": [
             {
                 "seed": str(seed),
                 "row_digest": evidence.row_digests[index].hex(),
-                "bins": [token - BIN_START for token in path],
-                "rounds": [_round(r, seed, judge) for r in rounds.get(index, ())],
+                "bins": [token - evidence.bin_start for token in path],
+                **({} if grammar is None else {"answer": grammar.text_of(path)}),
+                "rounds": [_round(r, seed, judge, start) for r in rounds.get(index, ())],
             }
             for index, (seed, path) in enumerate(zip(evidence.seeds, paths(evidence), strict=True))
         ],
     }
 
 
-def _round(r: RoundEvidence, seed: int, judge: Judge) -> Fields:
+def _round(r: RoundEvidence, seed: int, judge: Judge, start: int) -> Fields:
     """Return a round; a draft stands if u <= p / q and every draft before it stands."""
     return {
         "step": r.step,
@@ -232,7 +236,7 @@ def _round(r: RoundEvidence, seed: int, judge: Judge) -> Fields:
         **({"why_plain": r.plain_reason.value} if r.plain_reason else {}),
         "drafts": [
             {
-                "bin": token - BIN_START,
+                "bin": token - start,
                 **({"table_state": r.states[j]} if r.states else {}),
                 **(_test(r, j, seed, judge) if j < r.verified else {}),
                 "fate": "accepted"
@@ -243,9 +247,18 @@ def _round(r: RoundEvidence, seed: int, judge: Judge) -> Fields:
             }
             for j, token in enumerate(r.drafts)
         ],
-        "token": {"bin": r.token - BIN_START, "p": r.token_p},
+        "token": {"bin": r.token - start, "p": r.token_p},
+        **({"heads": [_head(one) for one in r.tops]} if r.tops else {}),
         "entropies_nats": [value / ENTROPY_SCALE for value in r.entropies],
     }
+
+
+def _head(data: bytes) -> Fields | None:
+    """Return the likeliest ids of a text model's row, before the grammar's mask."""
+    if not data:
+        return None
+    top = read_top(data)
+    return {"legal": top.legal, "ids": list(top.ids), "p": list(top.p)}
 
 
 def _test(r: RoundEvidence, j: int, seed: int, judge: Judge) -> Fields:

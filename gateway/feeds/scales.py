@@ -1,4 +1,4 @@
-"""The fitted scale of each instrument, for model pairs of codec 2.
+"""The fitted scale of each instrument, for model pairs of codec 2 and text pairs.
 
 A scale is fitted on closes of earlier quarters (`inference.scale.schedule`), so a restart or
 another process finds the same one. The snapshot carries it: the record of the decision has the
@@ -15,7 +15,7 @@ from typing import Any
 from inference.codec.codec import log_returns
 from inference.codec.scaled import ScaledCodec, ranges_of
 from inference.snapshot import Bar, Frequency, Snapshot
-from inference.weights.registry import load_pair
+from inference.weights.registry import TEXT_KIND, load_pair
 
 
 class Scales:
@@ -45,4 +45,6 @@ def scales_for(model: Path) -> Scales | None:
     Raises:
         inference.errors.RegistryError: the pair is damaged.
     """
-    return Scales() if load_pair(model).codec_digest == ScaledCodec().digest else None
+    pair = load_pair(model)
+    fitted = pair.kind == TEXT_KIND or pair.codec_digest == ScaledCodec().digest
+    return Scales() if fitted else None

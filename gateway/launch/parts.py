@@ -59,11 +59,11 @@ from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.section import Section
-from inference.codec.scaled import codec_named
 from inference.engine.port import EngineConfig, EngineState
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import load_pair, load_table
+from inference.weights.text_pair import codec_for
 
 _log = logging.getLogger(__name__)
 
@@ -252,7 +252,7 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
     """Return the tools of `decide`."""
     settings = plan.settings.engine
     pair = load_pair(settings.model)
-    table, codec = load_table(pair), codec_named(pair.codec_digest)
+    table, codec = load_table(pair), codec_for(pair)
     return Tools(
         ledger=ledger,
         engine=engine,

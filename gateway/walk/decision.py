@@ -231,7 +231,7 @@ def _requested(
     request = SampleRequest(
         request_id=f"{case.decision_id}.{case.attempt}",
         prompt_ids=asking.prompt.token_ids,
-        n_tokens=how.plan.horizon,
+        n_tokens=tools.codec.tokens_for(how.plan.horizon),
         seeds=trajectory_seeds(asking.seed, how.plan.paths),
         spec_k=how.plan.spec_k,
         allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),

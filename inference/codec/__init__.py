@@ -2,6 +2,7 @@
 
 Not here: sampling.
 
+    alphabet    the symbols of an answer: vocabulary ids and recorded tokens
     vocabulary  token ids of codec v1
     volatility  the causal scale by which every return is divided
     bins        256 bins of scaled returns
@@ -9,4 +10,5 @@ Not here: sampling.
     prompt      token ids for the engine, and the scale that turns its answer into returns
     codec       snapshot to tokens and tokens back to returns: codec v1
     scaled      the same tokens on a fitted scale: codec v2
+    text        a prompt in words and an answer of fixed width, for instruct models
 """

@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from inference.codec import vocabulary as words
+from inference.codec.alphabet import Alphabet
 from inference.codec.bins import Z_MAX, Z_SCALE, bin_of, row_law, z_of
 from inference.codec.narrative import narrative_tokens
 from inference.codec.prompt import Prompt
@@ -85,6 +86,11 @@ class ReturnCodec:
     def __init__(self) -> None:
         self.digest = codec_digest()
 
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of an answer: the bins, each its own token."""
+        return Alphabet.of_range(self.bin_start, self.n_bins)
+
     def encode(self, snapshot: Snapshot) -> Prompt:
         """Return the prompt for the bar after the snapshot's last.
 
@@ -107,6 +113,14 @@ class ReturnCodec:
         if narrative_tokens(snapshot) == words.NO_NEWS * words.N_SLOTS:
             return None
         return self.encode(replace(snapshot, news=()))
+
+    def tokens_for(self, horizon: int) -> int:
+        """Return how many tokens a path of so many bars has."""
+        return horizon
+
+    def horizon_of(self, n_tokens: int) -> int:
+        """Return how many bars so many tokens tell."""
+        return n_tokens
 
     def decode_path(self, prompt: Prompt, tokens: Sequence[int], key: bytes) -> tuple[float, ...]:
         """Return the log returns of a path; step i is dithered by (key, i).
@@ -135,6 +149,17 @@ class ReturnCodec:
         sigma = self._scale(prompt).sigma
         p_up, mean, sd = row_law(p_row)
         return p_up, mean * sigma, sd * sigma
+
+    def first_step(
+        self, prompt: Prompt, p_row: Sequence[float], first_returns: Sequence[float]
+    ) -> tuple[float, float, float]:
+        """Return P(rise), mean and sd of the first bar; this codec needs no path for them.
+
+        Raises:
+            CodecError: as in `step_distribution`.
+        """
+        del first_returns
+        return self.step_distribution(prompt, p_row)
 
     def table_base(self, token_ids: Sequence[int]) -> int:
         """Return the part of the table's state that a prompt fixes for its whole answer.

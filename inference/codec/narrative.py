@@ -19,15 +19,15 @@ _DIRECTIONS: Final = tuple(Direction)
 _STRENGTHS: Final = tuple(Strength)
 
 
-def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
-    """Return nine words: type, lean and age for each of three slots."""
+def speaking(snapshot: Snapshot) -> list[tuple[int, NewsItem]]:
+    """Return the items that speak, at most three, each with its age in bars."""
     closes = [bar.close_time_us for bar in snapshot.bars]
     aged = [
         (len(closes) - bisect_right(closes, item.published_us), item)
         for item in snapshot.news
         if item.event_type is not EventType.NONE
     ]
-    speaking = sorted(
+    return sorted(
         (pair for pair in aged if pair[0] <= MAX_AGE_BARS),
         key=lambda pair: (
             pair[0],
@@ -36,8 +36,13 @@ def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
             pair[1].event_id,
         ),
     )[: words.N_SLOTS]
-    tokens = [token for age, item in speaking for token in slot_tokens(item, age)]
-    tokens.extend(words.NO_NEWS * (words.N_SLOTS - len(speaking)))
+
+
+def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
+    """Return nine words: type, lean and age for each of three slots."""
+    items = speaking(snapshot)
+    tokens = [token for age, item in items for token in slot_tokens(item, age)]
+    tokens.extend(words.NO_NEWS * (words.N_SLOTS - len(items)))
     return tuple(tokens)
 
 

@@ -18,7 +18,8 @@ class Prompt:
     """Token ids and the codec's state after the last bar.
 
     Variances and sigma are hex floats (`float.hex`): exact, and allowed in the ledger. Codec 1 has
-    its state in `var_fast`, `var_slow` and `var_long`, codec 2 in `scale`.
+    its state in `var_fast`, `var_slow` and `var_long`, codec 2 in `scale`, and a text codec in one
+    of the two. Only a text codec has a text.
     """
 
     token_ids: tuple[int, ...]
@@ -29,6 +30,7 @@ class Prompt:
     var_slow: str = ""
     var_long: str = ""
     scale: MovingScale | None = None
+    text: str = ""
 
 
 _CODEC_1: Final = ("var_fast", "var_slow", "var_long")
@@ -41,6 +43,7 @@ def prompt_document(prompt: Prompt) -> dict[str, Any]:
         "template": prompt.template,
         "codec_digest": prompt.codec_digest,
         "sigma": prompt.sigma,
+        **({"text": prompt.text} if prompt.text else {}),
     }
     scale = prompt.scale
     if scale is None:
@@ -57,7 +60,9 @@ def prompt_document(prompt: Prompt) -> dict[str, Any]:
 def prompt_digest(prompt: Prompt) -> str:
     """Return the SHA-256, hex, of the canonical document.
 
-    Keys are sorted and every value is ASCII text or an integer, so this form is RFC 8785 too.
+    Keys are sorted ASCII and every value is text or an integer, so this form is RFC 8785 too.
     """
-    text = json.dumps(prompt_document(prompt), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(
+        prompt_document(prompt), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 vLLM makes all decisions; nothing here changes a probability.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class Deck:
         self.witness: Witness | None = None  # set during the self-test only
         self.shared: SharedPrompts | None = None  # None: every trajectory computes its own prompt
 
+    def ids_of(self, tokens: Sequence[int]) -> list[int]:
+        """Return the vocabulary ids of recorded tokens."""
+        return [self.draws.alphabet.id_of(token) for token in tokens]
+
     def of(self, request: Any) -> Flight | None:
         """Return the flight of a vLLM request, or None when it is not ours."""
         params = request.sampling_params
@@ -47,10 +52,10 @@ class CaptureRunner(CPUModelRunner):
             return super()._sample(logits, metadata)
         draws = self.deck.draws
         counts = [0] * len(flights) if metadata is None else list(metadata.num_draft_tokens)
-        raw = logits[:, draws.bins].float().numpy().copy()  # the sampler changes logits in place
-        logits[:, : draws.bins.start] = float("-inf")  # only the bins may be sampled
-        logits[:, draws.bins.stop :] = float("-inf")
-        step = Step(flights, counts, draws.bins.start)
+        step = Step(flights, counts, draws.alphabet)
+        raw = logits[:, draws.columns].float().numpy().copy()  # the sampler changes logits in place
+        heads = draws.heads(logits, step.masks) if self.deck.keep_rounds else []
+        draws.forbid(logits, step.masks)  # only the symbols may be sampled
         draws.step = step
         try:
             out = super()._sample(logits, metadata)
@@ -63,7 +68,12 @@ class CaptureRunner(CPUModelRunner):
         ]
         drafts = [] if metadata is None else metadata.draft_token_ids.tolist()
         step.close(
-            raw, emitted, drafts, keep_rounds=self.deck.keep_rounds, witness=self.deck.witness
+            raw,
+            emitted,
+            drafts,
+            keep_rounds=self.deck.keep_rounds,
+            witness=self.deck.witness,
+            heads=heads,
         )
         return out
 
@@ -74,12 +84,14 @@ class CaptureRunner(CPUModelRunner):
         flights = self._flights()
         drafter = self.deck.drafter
         if flights is not None and isinstance(drafter, TableDrafter):
+            alphabet = self.deck.draws.alphabet
             last = [
-                tokens[-1] if tokens else flight.before
+                alphabet.token_at(flight.produced - 1, tokens[-1]) if tokens else flight.before
                 for flight, tokens in zip(flights, sampled_token_ids, strict=True)
             ]
             furthest = max(flight.look_ahead() for flight in flights)
-            return drafter.propose(flights, last, min(furthest, self.num_spec_tokens))
+            drafted = drafter.propose(flights, last, min(furthest, self.num_spec_tokens))
+            return [self.deck.ids_of(tokens) for tokens in drafted]
         draws = self.deck.draws
         draws.drafting, draws.draft_index = flights or [], 0
         try:
@@ -100,7 +112,12 @@ class CaptureRunner(CPUModelRunner):
             for state in flight.states[:n]
         ]
         full = torch.zeros(len(states), self.model_config.get_vocab_size(), dtype=torch.float32)
-        full[:, self.deck.draws.bins] = torch.from_numpy(drafter.rows[np.array(states, dtype=int)])
+        rows = torch.from_numpy(drafter.rows[np.array(states, dtype=int)])
+        columns = self.deck.draws.columns
+        if isinstance(columns, slice):
+            full[:, columns] = rows
+        else:  # of the symbols that are one id, a row has mass at one at most
+            full.index_add_(1, torch.from_numpy(columns), rows)
         return full
 
     def _flights(self) -> list[Flight] | None:

@@ -121,7 +121,7 @@ class TableDrafter(Drafter):
     def propose(
         self, flights: Sequence[Flight], last_tokens: Sequence[int], k: int
     ) -> list[list[int]]:
-        """Return k drafts for each flight and store their states in the flight."""
+        """Return k drafts for each flight, as recorded tokens; store their states in the flight."""
         newest = list(last_tokens)
         columns: list[list[int]] = []
         states: list[list[int]] = []

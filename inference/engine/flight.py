@@ -12,17 +12,19 @@ Not here: vLLM.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from inference.codec.alphabet import Alphabet, Masks
 from inference.speculation.rounds import DraftRound, PlainReason, RoundOutcome
 from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
 MAX_MISSES = 3  # rounds in a row without an accepted draft before a trajectory goes on plain
 ROW_TOLERANCE = 1e-5  # between the row the sampler used and the row its logits give
 _LOGIT_SCALE = 1024.0
+_NEVER = np.float32(-np.inf)
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -95,34 +97,55 @@ class Flight:
 class Step:
     """One engine step over a batch: gives the draws, keeps the rows used, makes the rounds."""
 
-    def __init__(self, flights: Sequence[Flight], counts: Sequence[int], bin_start: int) -> None:
+    def __init__(
+        self, flights: Sequence[Flight], counts: Sequence[int], alphabet: Alphabet
+    ) -> None:
         self.flights = flights
         self.counts = counts
-        self.bin_start = bin_start
+        self.alphabet = alphabet
+        self.bin_start = alphabet.start
         self.p_used: Floats | None = None  # [S, W] target rows the rejection test used
         self.q_used: Floats | None = None  # [S, W] draft rows it used
         self.last_rows: Floats | None = None  # [B, W] target rows of bonus and plain tokens
         self._pairs = [
             (flight, j) for flight, n in zip(flights, counts, strict=True) for j in range(n)
         ]
+        # Which symbols may stand at each row's place; None where all may.
+        self.masks = alphabet.masks(
+            [f.produced + j for f, n in zip(flights, counts, strict=True) for j in range(n + 1)]
+        )
+        self._draft_masks = alphabet.masks([f.produced + j for f, j in self._pairs])
+        self._last_masks = alphabet.masks(
+            [f.produced + n for f, n in zip(flights, counts, strict=True)]
+        )
 
     def accept_draws(self) -> Doubles:
         """Return the accept draw of every draft, [S]."""
         return np.array([accept_draw(f.seed, f.produced, j) for f, j in self._pairs])
 
     def recover(self, p: Floats, q: Floats) -> Ints:
-        """Return the token that would replace each draft, [S], drawn from max(p - q, 0)."""
+        """Return the id that would replace each draft, [S], drawn from max(p - q, 0)."""
+        p, q = _legal(p, self._draft_masks), _legal(q, self._draft_masks)
         self.p_used, self.q_used = p, q
         rest = np.maximum(p - q, np.float32(0.0))
         rest = np.where(rest.any(axis=1, keepdims=True), rest, p)
         draws = [token_draw(f.seed, Purpose.RECOVER, f.produced, j) for f, j in self._pairs]
-        return pick_rows(rest, draws) + self.bin_start
+        return self.alphabet.ids_of(pick_rows(rest, draws))
 
     def sample(self, rows: Floats) -> Ints:
-        """Return the bonus or plain token of each request, [B]."""
+        """Return the id of the bonus or plain token of each request, [B]."""
+        rows = _legal(rows, self._last_masks)
         self.last_rows = rows
         draws = [token_draw(f.seed, Purpose.SAMPLE, f.produced) for f in self.flights]
-        return pick_rows(rows, draws) + self.bin_start
+        return self.alphabet.ids_of(pick_rows(rows, draws))
+
+    def draft_bins(self, draft_ids: Sequence[int]) -> Ints:
+        """Return the symbol of every draft id, [S]."""
+        tokens = [
+            self.alphabet.token_at(f.produced + j, one)
+            for (f, j), one in zip(self._pairs, draft_ids, strict=True)
+        ]
+        return np.array(tokens, dtype=np.int64) - self.bin_start
 
     def close(
         self,
@@ -132,20 +155,26 @@ class Step:
         *,
         keep_rounds: bool = True,
         witness: Witness | None = None,
+        heads: Sequence[bytes] = (),
     ) -> None:
         """Advance every flight and add its round.
 
         Args:
-            logits: The target's raw logits over the bins, [S + B, W].
-            emitted: New tokens of each request; none while its prompt is being read.
-            drafts: Draft tokens, [S].
+            logits: The target's raw logits over the symbols, [S + B, W].
+            emitted: New ids of each request; none while its prompt is being read.
+            drafts: Draft ids, [S].
             keep_rounds: False only when capture is off.
+            heads: The head of each row over a large vocabulary, [S + B], or none at all.
             witness: Gets every token and judges the rows instead of this step (the self-test).
         """
-        targets = softmax(logits)
+        masked = logits if self.masks is None else np.where(self.masks, logits, _NEVER)
+        targets = softmax(masked)
         first_draft = 0
+        drafted = (self.draft_bins(drafts) + self.bin_start).tolist() if len(drafts) else []
         for i, (flight, n) in enumerate(zip(self.flights, self.counts, strict=True)):
-            tokens = emitted[i]
+            tokens = [
+                self.alphabet.token_at(flight.produced + j, one) for j, one in enumerate(emitted[i])
+            ]
             first_row = first_draft + i
             if tokens:
                 rows = slice(first_row, first_row + n + 1)
@@ -154,10 +183,12 @@ class Step:
                 else:
                     flight.fault = flight.fault or self._fault(i, first_draft, targets[rows])
                 if keep_rounds and not flight.fault:
-                    proposed = tuple(drafts[first_draft : first_draft + n])
-                    flight.rounds.append(
-                        self._round(i, first_draft, proposed, tokens, logits[rows], targets[rows])
+                    proposed = tuple(drafted[first_draft : first_draft + n])
+                    made = self._round(
+                        i, first_draft, proposed, tokens, logits[rows], targets[rows]
                     )
+                    tops = tuple(heads[first_row : first_row + len(tokens)])
+                    flight.rounds.append(replace(made, tops=tops) if tops else made)
                 _move_on(flight, n, len(tokens))
             first_draft += n
 
@@ -269,6 +300,11 @@ def softmax(logits: Floats) -> Floats:
     """Return probabilities along the last axis, float32."""
     shifted = np.exp(logits - logits.max(axis=-1, keepdims=True), dtype=np.float32)
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _legal(rows: Floats, masks: Masks | None) -> Floats:
+    """Return rows with zero where no symbol may stand; a symbol's twin in another slot has none."""
+    return rows if masks is None else np.where(masks, rows, np.float32(0.0))
 
 
 def _move_on(flight: Flight, drafted: int, emitted: int) -> None:

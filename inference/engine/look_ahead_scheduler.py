@@ -74,7 +74,7 @@ class LookAheadScheduler(Scheduler):
             padded = -1 in out.scheduled_spec_decode_tokens.get(rid, ())
             if drafted <= 0 or (rid in out.scheduled_spec_decode_tokens and not padded):
                 continue
-            drafts = list(flight.first_drafts)
+            drafts = self.deck.ids_of(flight.first_drafts)
             if drafts:
                 out.scheduled_spec_decode_tokens[rid] = drafts
             else:

@@ -19,15 +19,18 @@ import torch
 import vllm.v1.sample.rejection_sampler as rejection
 import vllm.v1.spec_decode.llm_base_proposer as proposer
 
+from inference.codec.alphabet import Alphabet, Masks
 from inference.engine.flight import Flight, Step, pick_rows
 from inference.speculation.seeds import Purpose, token_draw
+from inference.speculation.top_rows import NONE, K, top_bytes
 
 
 class Draws:
     """The replacement functions and the step in progress that they serve; one per engine."""
 
-    def __init__(self, bin_start: int, n_bins: int) -> None:
-        self.bins = slice(bin_start, bin_start + n_bins)
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.columns = alphabet.columns
         self.step: Step | None = None
         self.drafting: list[Flight] = []
         self.draft_index = 0
@@ -43,34 +46,69 @@ class Draws:
         if self.step is None:
             return original(*args)
         draft_ids, draft_probs, target_probs = args[3], args[4], args[5]
-        p = target_probs[:, self.bins].numpy()
+        p = target_probs[:, self.columns].numpy()
         if draft_probs is None:  # the draft was certain: q is one at the draft
             q = np.zeros_like(p)
-            q[np.arange(len(q)), draft_ids.numpy() - self.bins.start] = 1.0
+            q[np.arange(len(q)), self.step.draft_bins(draft_ids.tolist())] = 1.0
         else:
-            q = draft_probs[:, self.bins].numpy()
+            q = draft_probs[:, self.columns].numpy()
         return torch.from_numpy(self.step.recover(p, q)).to(draft_ids.dtype)
 
     def sampled(self, original: Callable[..., Any], logits: Any, *args: Any) -> Any:
         """Return the bonus or plain token of every request; `logits` are masked and scaled."""
         if self.step is None:
             return original(logits, *args)
-        rows = logits.softmax(dim=-1, dtype=torch.float32)[:, self.bins].numpy()
+        rows = logits.softmax(dim=-1, dtype=torch.float32)[:, self.columns].numpy()
         return torch.from_numpy(self.step.sample(rows)), None
 
     def drafted(self, original: Callable[..., Any], logits: Any, metadata: Any, *args: Any) -> Any:
-        """Return the network's draft tokens and their distribution, which covers the bins only."""
+        """Return the network's draft ids and their distribution, which covers the symbols only."""
         if not self.drafting:
             return original(logits, metadata, *args)
-        masked = torch.full_like(logits, float("-inf"))
-        masked[:, self.bins] = logits[:, self.bins]
+        masks = self.alphabet.masks([f.produced + self.draft_index for f in self.drafting])
+        masked = logits.clone()
+        self.forbid(masked, masks)
         rows = masked.softmax(dim=-1, dtype=torch.float32)
+        cut = rows[:, self.columns].numpy()
+        if masks is not None:
+            cut = np.where(masks, cut, np.float32(0.0))
         draws = [
             token_draw(f.seed, Purpose.DRAFT, f.produced, self.draft_index) for f in self.drafting
         ]
         self.draft_index += 1
-        tokens = pick_rows(rows[:, self.bins].numpy(), draws) + self.bins.start
-        return torch.from_numpy(tokens), rows
+        return torch.from_numpy(self.alphabet.ids_of(pick_rows(cut, draws))), rows
+
+    def heads(self, logits: Any, masks: Masks | None) -> list[bytes]:
+        """Return each row's likeliest ids and its legal share, before `forbid`; [] without slots.
+
+        A row with one legal symbol decides nothing and has no head.
+        """
+        if masks is None:
+            return []
+        found = [NONE] * len(masks)
+        at = np.flatnonzero(masks.sum(axis=1) > 1)
+        rows = logits[torch.from_numpy(at)].float().softmax(dim=-1)
+        best = rows.topk(K, dim=-1)
+        legal = np.where(masks[at], rows[:, self.columns].numpy(), 0.0).sum(axis=1)
+        kept = zip(at, best.indices.tolist(), best.values.tolist(), legal, strict=True)
+        for place, ids, p, left in kept:
+            found[int(place)] = top_bytes(ids, p, float(left))
+        return found
+
+    def forbid(self, logits: Any, masks: Masks | None) -> None:
+        """Set every logit to minus infinity whose id may not stand in its row, in place."""
+        columns = self.columns
+        if masks is None and isinstance(columns, slice):
+            logits[:, : columns.start] = float("-inf")
+            logits[:, columns.stop :] = float("-inf")
+            return
+        if masks is None:
+            masks = np.ones((len(logits), self.alphabet.n), dtype=bool)
+        rows, symbols = np.nonzero(masks)
+        at = (torch.from_numpy(rows), torch.from_numpy(self.alphabet.ids_of(symbols)))
+        kept = logits[at]
+        logits.fill_(float("-inf"))
+        logits[at] = kept
 
 
 def install_fix() -> None:

@@ -15,7 +15,7 @@ Low acceptance alone is not a fault: a bad drafter is slow, not wrong.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import erfc, exp, inf, isfinite, pi, sqrt
 from time import perf_counter
 
@@ -45,6 +45,7 @@ _LONG_PROMPT = 300  # tokens: past the middle of the table of positions
 _TIE = 1e-3
 _NOT_FINITE = -1.0
 _DAY_US = 86_400_000_000
+RETURN_BINS = (ReturnCodec.bin_start, ReturnCodec.bin_start + ReturnCodec.n_bins)
 _SEED = hashlib.sha256(b"countersign/self-test/1").digest()
 
 
@@ -108,19 +109,24 @@ def run_self_test(
     spec_k: int,
     expansion_is_right: Callable[[], bool],
     weights: RowsOf,
+    prompts: Sequence[tuple[int, ...]] = (),
+    bins: tuple[int, int] = RETURN_BINS,
+    weights_gap_max: float = MAX_WEIGHTS_GAP,
 ) -> SelfTest:
     """Return the result of the four checks.
 
     `sample` gives every token to a witness, which replaces the engine's own check of the rows;
-    `weights` computes the target's rows by a second implementation.
+    `weights` computes the target's rows by a second implementation. A codec of text has prompts,
+    symbols and a tolerance of its own.
     """
     started = perf_counter()
-    prompt = golden_prompt()
+    prompts = prompts or _prompts()
+    asked = _Tested(prompt=prompts[0], bins=bins, spec_k=spec_k)
     sightings = Sightings()
-    samples = sample(_request("law", prompt, _SEQUENCES, _TOKENS, spec_k), sightings.see)
+    samples = sample(asked.request("law", _SEQUENCES, _TOKENS), sightings.see)
     p_value = chi_square_tail(sightings.chi_square, CELLS - 1)
     row_error = sightings.row_error
-    weights_gap = max(_weights_gap(sample, weights, text, spec_k) for text in _prompts())
+    weights_gap = max(_weights_gap(sample, weights, replace(asked, prompt=p)) for p in prompts)
     faults = [
         text
         for text, bad in (
@@ -128,7 +134,7 @@ def run_self_test(
             (f"rows differ from the target's by {row_error:.1e}", not row_error <= ROW_TOLERANCE),
             (
                 f"sums of rows differ from the weights' by {weights_gap:.1e}",
-                not weights_gap <= MAX_WEIGHTS_GAP,
+                not weights_gap <= weights_gap_max,
             ),
             (f"tokens do not follow the target (p {p_value:.1e})", not p_value >= MIN_P_VALUE),
             (
@@ -136,7 +142,7 @@ def run_self_test(
                 not abs(sightings.accept_z) <= MAX_ACCEPT_Z,
             ),
             (f"only {sightings.positions} positions", sightings.positions < MIN_POSITIONS),
-            ("greedy tokens differ with drafts", spec_k > 0 and not _greedy_equal(sample, spec_k)),
+            ("greedy tokens differ with drafts", spec_k > 0 and not _greedy_equal(sample, asked)),
         )
         if bad
     ]
@@ -214,8 +220,7 @@ def _prompts() -> tuple[tuple[int, ...], ...]:
 def _weights_gap(
     sample: Callable[[SampleRequest, Witness | None], Samples],
     weights: RowsOf,
-    prompt: tuple[int, ...],
-    spec_k: int,
+    asked: "_Tested",
 ) -> float:
     """Return the largest gap of a row's partial sums from those of the weights; NaN is infinite."""
     seen: dict[tuple[int, int], Sighting] = {}
@@ -223,7 +228,8 @@ def _weights_gap(
     def see(sighting: Sighting) -> None:
         seen[sighting.seed, sighting.position] = sighting
 
-    request = _request(f"weights-{len(prompt)}", prompt, _COMPARED, _TOKENS, spec_k)
+    prompt = asked.prompt
+    request = asked.request(f"weights-{len(prompt)}", _COMPARED, _TOKENS)
     samples = sample(request, see)
     wanted = weights(prompt, [p.tokens for p in samples.paths], slice(*request.allowed_range))
     gaps = [
@@ -234,10 +240,12 @@ def _weights_gap(
     return max(gap if isfinite(gap) else inf for gap in gaps)
 
 
-def _greedy_equal(sample: Callable[[SampleRequest, Witness | None], Samples], spec_k: int) -> bool:
-    prompt = golden_prompt()
-    drafted = sample(_request("greedy", prompt, 1, _GREEDY_TOKENS, spec_k, greedy=True), None)
-    plain = sample(_request("plain", prompt, 1, _GREEDY_TOKENS, 0, greedy=True), None)
+def _greedy_equal(
+    sample: Callable[[SampleRequest, Witness | None], Samples], asked: "_Tested"
+) -> bool:
+    drafted = sample(asked.request("greedy", 1, _GREEDY_TOKENS, greedy=True), None)
+    off = replace(asked, spec_k=0)
+    plain = sample(off.request("plain", 1, _GREEDY_TOKENS, greedy=True), None)
     start = plain.capture.bin_start
     pairs = zip(drafted.paths[0].tokens, plain.paths[0].tokens, strict=True)
     for (one, other), round_ in zip(pairs, plain.capture.rounds, strict=True):
@@ -247,18 +255,24 @@ def _greedy_equal(sample: Callable[[SampleRequest, Witness | None], Samples], sp
     return True
 
 
-def _request(
-    name: str, prompt: tuple[int, ...], n: int, tokens: int, spec_k: int, *, greedy: bool = False
-) -> SampleRequest:
-    codec = ReturnCodec()
-    return SampleRequest(
-        request_id=f"self-test-{name}",
-        prompt_ids=prompt,
-        n_tokens=tokens,
-        seeds=trajectory_seeds(_SEED, n),
-        spec_k=spec_k,
-        allowed_range=(codec.bin_start, codec.bin_start + codec.n_bins),
-        deadline_s=60.0,
-        greedy=greedy,
-        draft_first=True,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested:
+    """What every request of the test has."""
+
+    prompt: tuple[int, ...]
+    bins: tuple[int, int]
+    spec_k: int
+
+    def request(self, name: str, n: int, tokens: int, *, greedy: bool = False) -> SampleRequest:
+        """Return a request of n sequences."""
+        return SampleRequest(
+            request_id=f"self-test-{name}",
+            prompt_ids=self.prompt,
+            n_tokens=tokens,
+            seeds=trajectory_seeds(_SEED, n),
+            spec_k=self.spec_k,
+            allowed_range=self.bins,
+            deadline_s=60.0,
+            greedy=greedy,
+            draft_first=True,
+        )

@@ -22,7 +22,7 @@ from vllm.model_executor.models import registry as model_registry
 from vllm.sampling_params import RequestOutputKind
 
 from inference.codec.codec import ReturnCodec
-from inference.codec.scaled import codec_named
+from inference.codec.text.codec import TextCodec
 from inference.engine import prompt_sharing, sampling_fix, vector_kernels
 from inference.engine.capture_adapter import KEY, Deck
 from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
@@ -35,17 +35,18 @@ from inference.engine.port import (
     SelfTest,
     TokenPath,
 )
-from inference.engine.self_test import run_self_test
+from inference.engine.self_test import golden_snapshot, run_self_test
 from inference.errors import (
-    CodecError,
     EngineDeadlineError,
     EngineError,
     EngineRefusedError,
     RegistryError,
 )
 from inference.speculation.rounds import Capture, DrafterKind, row_values
-from inference.weights.registry import ModelPair, load_pair, load_table
+from inference.weights.registry import TEXT_KIND, ModelPair, load_pair, load_table
 from inference.weights.teacher import Teacher
+from inference.weights.text_pair import codec_for, model_length
+from inference.weights.text_teacher import TEXT_TOLERANCE, TextTeacher
 
 FAULT_NO_FIX = "no_sampling_fix"
 FAULT_POSITIONS = "rough_positions"
@@ -83,10 +84,11 @@ class VllmEngine:
             )
         self._config = config
         self._pair = load_pair(Path(config.model_dir))
-        try:
-            self._codec = codec_named(self._pair.codec_digest)
-        except CodecError as error:
-            raise RegistryError(f"the pair was trained for another codec: {error}") from error
+        self._codec = codec_for(self._pair)
+        self._alphabet = self._codec.alphabet
+        self._model_len = (
+            model_length(self._pair.target) if self._pair.kind == TEXT_KIND else _MAX_MODEL_LEN
+        )
         self._drafter = _drafter(config, self._pair, self._codec)
         vector_kernels.resolve()
         if config.fault != FAULT_NO_FIX:
@@ -94,9 +96,9 @@ class VllmEngine:
         # vLLM would inspect the model class in one more process, which costs 10 s of imports, to
         # keep CUDA out of this one; this process needs the class anyway and has no CUDA.
         model_registry._run_in_subprocess = lambda look: look()  # noqa: SLF001 - see above
-        draws = sampling_fix.Draws(self._codec.bin_start, self._codec.n_bins)
+        draws = sampling_fix.Draws(self._alphabet)
         self._deck = Deck(self._drafter, draws)
-        self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))
+        self._llm = LLMEngine.from_engine_args(self._arguments())
         self._connect(draws)
         self._running: dict[str, _Running] = {}
         self.prompt_tokens_cached = 0
@@ -147,7 +149,9 @@ class VllmEngine:
             request_id, _, index = output.request_id.rpartition("/")
             running = self._running.get(request_id)
             if running is not None and output.finished:
-                running.tokens[int(index)] = tuple(output.outputs[0].token_ids)
+                ids = enumerate(output.outputs[0].token_ids)
+                tokens = tuple(self._alphabet.token_at(place, one) for place, one in ids)
+                running.tokens[int(index)] = tokens
                 self.prompt_tokens_cached += output.num_cached_tokens or 0
         for request_id, running in list(self._running.items()):
             fault = next((f.fault for f in running.flights if f.fault), "")
@@ -241,8 +245,20 @@ class VllmEngine:
             sample,
             spec_k=spec_k,
             expansion_is_right=sampling_fix.expansion_is_right,
-            weights=Teacher(self._pair.target).rows,
+            **self._tested(),
         )
+
+    def _tested(self) -> dict[str, Any]:
+        """Return what the self-test of this pair reads besides."""
+        codec = self._codec
+        if not isinstance(codec, TextCodec):
+            return {"weights": Teacher(self._pair.target).rows}
+        return {
+            "weights": TextTeacher(self._pair.target, self._alphabet).rows,
+            "prompts": (codec.encode(golden_snapshot()).token_ids,),
+            "bins": (codec.bin_start, codec.bin_start + codec.n_bins),
+            "weights_gap_max": TEXT_TOLERANCE,
+        }
 
     def _finish(self, request_id: str) -> Samples | str:
         running = self._running.pop(request_id)
@@ -289,8 +305,29 @@ class VllmEngine:
             raise EngineRefusedError(f"look-ahead {request.spec_k} is above {self._config.spec_k}")
         if max(request.prompt_ids) >= self._codec.vocab_size:
             raise EngineRefusedError("a prompt id is outside the vocabulary")
-        if len(request.prompt_ids) + request.n_tokens + request.spec_k > _MAX_MODEL_LEN:
-            raise EngineRefusedError(f"prompt and answer exceed {_MAX_MODEL_LEN} tokens")
+        if len(request.prompt_ids) + request.n_tokens + request.spec_k > self._model_len:
+            raise EngineRefusedError(f"prompt and answer exceed {self._model_len} tokens")
+
+    def _arguments(self) -> EngineArgs:
+        config = self._config
+        return EngineArgs(
+            model=str(self._pair.target),
+            skip_tokenizer_init=True,
+            trust_remote_code=False,
+            load_format="safetensors",
+            dtype="float32",  # bfloat16 is 3-4 times slower on this kind of CPU
+            enforce_eager=True,
+            block_size=_BLOCK_SIZE,
+            max_model_len=self._model_len,
+            max_num_seqs=config.max_trajectories,
+            max_num_batched_tokens=_MAX_BATCHED_TOKENS,
+            kv_cache_memory_bytes=config.kv_cache_gib << 30,
+            disable_log_stats=True,
+            worker_cls="inference.engine.capture_adapter.CaptureWorker",
+            scheduler_cls="inference.engine.look_ahead_scheduler.LookAheadScheduler",
+            speculative_config=self._drafter.engine_settings(config.spec_k),
+            seed=0,
+        )
 
 
 def _roughen_positions(model: Any) -> None:
@@ -306,28 +343,13 @@ def _drafter(config: EngineConfig, pair: ModelPair, codec: ReturnCodec) -> Draft
         case DrafterKind.NONE:
             return Drafter()
         case DrafterKind.NETWORK:
+            if not pair.has_draft:
+                raise RegistryError(
+                    f"{pair.model_id} has no draft network: set COUNTERSIGN_ENGINE__DRAFTER=table"
+                )
             return NetworkDrafter(pair.draft)
         case DrafterKind.TABLE:
             return TableDrafter(load_table(pair), codec)
-
-
-def _engine_args(config: EngineConfig, pair: ModelPair, drafter: Drafter) -> EngineArgs:
-    return EngineArgs(
-        model=str(pair.target),
-        skip_tokenizer_init=True,
-        dtype="float32",  # bfloat16 is 3-4 times slower on this kind of CPU
-        enforce_eager=True,
-        block_size=_BLOCK_SIZE,
-        max_model_len=_MAX_MODEL_LEN,
-        max_num_seqs=config.max_trajectories,
-        max_num_batched_tokens=_MAX_BATCHED_TOKENS,
-        kv_cache_memory_bytes=config.kv_cache_gib << 30,
-        disable_log_stats=True,
-        worker_cls="inference.engine.capture_adapter.CaptureWorker",
-        scheduler_cls="inference.engine.look_ahead_scheduler.LookAheadScheduler",
-        speculative_config=drafter.engine_settings(config.spec_k),
-        seed=0,
-    )
 
 
 def _sampling(request: SampleRequest, flight: Flight) -> SamplingParams:

@@ -4,6 +4,7 @@ Codec, seeds, paths, steps and the summary are the same as the target's. The dif
 two forecasts measures what the target adds.
 """
 
+from collections.abc import Sequence
 from math import fsum, log
 from typing import Protocol
 
@@ -58,7 +59,7 @@ class TableModel:
         result = []
         for index, own in enumerate(trajectory_seeds(seed, plan.paths)):
             state, tokens, likelihood = first, [], []
-            for step in range(plan.horizon):
+            for step in range(self._codec.tokens_for(plan.horizon)):
                 row = self._row(state)
                 bin_ = pick(row, token_draw(own, Purpose.PLACEBO, step))
                 tokens.append(self._codec.bin_start + bin_)
@@ -81,10 +82,11 @@ class TableModel:
             )
         return tuple(result)
 
-    def step_law(self, prompt: Prompt) -> StepLaw:
-        """Return the closed-form law of the first step."""
+    def step_law(self, prompt: Prompt, trajectories: Sequence[Trajectory] = ()) -> StepLaw:
+        """Return the law of the first step, in closed form where the codec has one."""
         row = self._row(self._codec.table_state(prompt.token_ids))
-        p_up, mean, sd = self._codec.step_distribution(prompt, row)
+        first = [one.log_returns[0] for one in trajectories if one.kept]
+        p_up, mean, sd = self._codec.first_step(prompt, row, first)
         return StepLaw(p_up=p_up, mean=mean, sd=sd)
 
     def forecast(
@@ -117,7 +119,7 @@ class TableModel:
             capture_digest="",
         )
         trajectories = self.trajectories(prompt, seed, plan, policy)
-        forecast = make_forecast(trajectories, self.step_law(prompt), label)
+        forecast = make_forecast(trajectories, self.step_law(prompt, trajectories), label)
         return Sampled(forecast=forecast, trajectories=trajectories)
 
     def _row(self, state: int) -> tuple[float, ...]:

@@ -39,13 +39,14 @@ def sample_target(  # noqa: PLR0913 - all that determines a forecast
     Raises:
         ForecastError: as in `make_forecast`.
     """
-    p_up, mean, sd = codec.step_distribution(prompt, capture.first_row)
     trajectories = make_trajectories(
         capture,
         lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
         table,
         policy,
     )
+    first = [one.log_returns[0] for one in trajectories if one.kept]
+    p_up, mean, sd = codec.first_step(prompt, capture.first_row, first)
     forecast = make_forecast(
         trajectories,
         StepLaw(p_up=p_up, mean=mean, sd=sd),

@@ -3,6 +3,7 @@
 Not here: vLLM.
 
     seeds           the source of every random number of a forecast
+    top_rows        the head of a row over a large vocabulary
     rounds          draft rounds with their full rows, and their recomputation
     capture         the byte form of rounds, version 1 of a capture
     evidence        what the ledger keeps of a capture, and its recomputation

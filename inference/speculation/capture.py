@@ -4,7 +4,8 @@ Rounds refer to rows by their place in the pool, so a row that several rounds sh
 tokens of one prompt) is stored once. Without a compressor the same capture gives the same bytes on
 every machine, and a reader needs only JSON and float32.
 
-Layout: magic line, header line, then `rows` rows of `n_bins` little-endian float32 values.
+Layout: magic line, header line, then `rows` rows of `n_bins` little-endian float32 values, then the
+heads of rows over a large vocabulary (`top_rows.py`), which only a text pair has.
 """
 
 import json
@@ -21,6 +22,7 @@ from inference.speculation.rounds import (
     RoundOutcome,
     row_values,
 )
+from inference.speculation.top_rows import heads_of, pool_of, split_pool
 
 MAGIC = b"countersign.capture/1\n"
 _ROUND_WIDTH = 13
@@ -34,7 +36,7 @@ def encode_capture(capture: Capture) -> bytes:
         CaptureError: when a row does not have `n_bins` values.
     """
     pool: dict[bytes, int] = {}
-    header = {
+    header: dict[str, Any] = {
         "drafter": capture.drafter.value,
         "spec_k": capture.spec_k,
         "bin_start": capture.bin_start,
@@ -45,10 +47,13 @@ def encode_capture(capture: Capture) -> bytes:
         "rounds": [_round_list(r, pool) for r in capture.rounds],
         "rows": len(pool),
     }
+    heads, refs = pool_of([r.tops for r in capture.rounds])
+    if heads:
+        header["tops"] = {"heads": len(heads), "rounds": refs}
     if any(len(row) != 4 * capture.n_bins for row in pool):
         raise CaptureError(f"a row does not have {capture.n_bins} values")
     line = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    return MAGIC + line + b"\n" + b"".join(pool)
+    return MAGIC + line + b"\n" + b"".join(pool) + b"".join(heads)
 
 
 def decode_capture(data: bytes) -> Capture:
@@ -64,7 +69,9 @@ def decode_capture(data: bytes) -> Capture:
     try:
         header = json.loads(data[len(MAGIC) : end])
         n_bins = int(header["n_bins"])
-        pool = _pool(data[end + 1 :], n_bins, int(header["rows"]))
+        rows_end = end + 1 + 4 * n_bins * int(header["rows"])
+        pool = _pool(data[end + 1 : rows_end], n_bins, int(header["rows"]))
+        heads = _heads(header, data[rows_end:])
         capture = Capture(
             drafter=DrafterKind(header["drafter"]),
             spec_k=int(header["spec_k"]),
@@ -73,7 +80,9 @@ def decode_capture(data: bytes) -> Capture:
             greedy=bool(header["greedy"]),
             table_digest=str(header["table_digest"]),
             seeds=tuple(int(seed) for seed in header["seeds"]),
-            rounds=tuple(_round(item, pool) for item in header["rounds"]),
+            rounds=tuple(
+                _round(item, pool, tops) for item, tops in zip(header["rounds"], heads, strict=True)
+            ),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise CaptureError(f"malformed capture: {error}") from error
@@ -103,7 +112,7 @@ def _round_list(r: DraftRound, pool: dict[bytes, int]) -> list[Any]:
     ]
 
 
-def _round(item: list[Any], pool: list[bytes]) -> DraftRound:
+def _round(item: list[Any], pool: list[bytes], tops: tuple[bytes, ...]) -> DraftRound:
     if len(item) != _ROUND_WIDTH:
         raise CaptureError(f"a round has {_ROUND_WIDTH} fields, found {len(item)}")
     return DraftRound(
@@ -120,7 +129,19 @@ def _round(item: list[Any], pool: list[bytes]) -> DraftRound:
         plain_reason=None if item[10] is None else PlainReason(item[10]),
         truncated=int(item[11]),
         logits_digest=bytes.fromhex(item[12]),
+        tops=tops,
     )
+
+
+def _heads(header: dict[str, Any], data: bytes) -> list[tuple[bytes, ...]]:
+    """Return the heads of each round; () for each where the capture has none."""
+    found = header.get("tops")
+    if found is None:
+        if data:
+            raise CaptureError(f"{len(data)} bytes after the rows")
+        return [()] * len(header["rounds"])
+    pool = split_pool(data, int(found["heads"]))
+    return [heads_of(pool, [int(ref) for ref in refs]) for refs in found["rounds"]]
 
 
 def _pool(data: bytes, n_bins: int, rows: int) -> list[bytes]:

@@ -122,6 +122,7 @@ class _Rows:
             plain_reason=r.plain_reason,
             truncated=r.truncated,
             entropies=tuple(self.entropy(p) for p in r.p_rows),
+            tops=r.tops,
         )
 
     def _q(self, r: DraftRound, j: int) -> Row:

@@ -76,6 +76,7 @@ class RoundEvidence:
     plain_reason: PlainReason | None
     truncated: int  # emitted tokens beyond the request's length, dropped by the scheduler
     entropies: tuple[int, ...]  # of the target's rows, in 1/1024 nat, accepted + 1 of them
+    tops: tuple[bytes, ...] = ()  # heads of the raw rows (`top_rows.py`); () for small vocabularies
 
     def __post_init__(self) -> None:
         """Raise `CaptureError` for a round whose parts do not fit together."""
@@ -86,6 +87,7 @@ class RoundEvidence:
             not 0 <= self.accepted <= n
             or len(self.p) != verified
             or len(self.q) not in (0, verified)
+            or len(self.tops) not in (0, self.accepted + 1)
             or len(self.q_picks) != len(self.q)
             or len(self.states) not in (0, n)
             or bool(self.q and self.states)

@@ -1,4 +1,4 @@
-"""The byte form of evidence, version 2 of a capture; version 1 is read and condensed.
+"""The byte form of evidence, versions 2 and 3 of a capture; version 1 is read and condensed.
 
 As in version 1 there is no compressor, and a reader needs only this table. Numbers are
 little-endian; `bin` is a token less `bin_start`, one byte for at most 256 bins, else two; `varint`
@@ -14,11 +14,15 @@ is LEB128; `near one` is the distance of a float64's bits from those of 1.0, zig
         near one total]; bin token; [not of the first row: f32 p, [network, recovered: f32 q],
         f64 before, total (of a residual: f64; else near one), u16 entropy of each row]
 
+Version 3 is the magic line, varint length and bytes of version 2, varint heads, the heads
+(`top_rows.py`), and of each round varint references and the references: 0 for none, else from 1.
+
 An accepted draft takes 8 bytes with the table and 24 with the network, a round's last token 24.
 """
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from inference.errors import CaptureError
@@ -32,9 +36,11 @@ from inference.speculation.rounds import (
     RoundOutcome,
     disagreements,
 )
+from inference.speculation.top_rows import WIDTH, heads_of, pool_of, split_pool
 from inference.speculation.totals import paths
 
 MAGIC: Final = b"countersign.capture/2\n"
+MAGIC_3: Final = b"countersign.capture/3\n"
 _DRAFTERS: Final = (DrafterKind.NONE, DrafterKind.NETWORK, DrafterKind.TABLE)
 _BONUS, _RECOVERED, _NO_REST, _PLAIN = 0, 1, 2, 3
 _REASONS: Final = (
@@ -57,6 +63,17 @@ def encode_evidence(evidence: Evidence) -> bytes:
     Raises:
         CaptureError: when rounds are out of order or leave a gap, or a number is too large.
     """
+    body = _body(evidence)
+    heads, refs = pool_of([r.tops for r in evidence.rounds])
+    if not heads:
+        return body
+    out = bytearray(MAGIC_3) + _varint(len(body)) + body + _varint(len(heads)) + b"".join(heads)
+    for row in refs:
+        out += _varint(len(row)) + b"".join(map(_varint, row))
+    return bytes(out)
+
+
+def _body(evidence: Evidence) -> bytes:
     out = bytearray(MAGIC)
     base = min((s for r in evidence.rounds for s in r.states), default=0)
     by_path: list[list[RoundEvidence]] = [[] for _ in evidence.seeds]
@@ -79,14 +96,17 @@ def encode_evidence(evidence: Evidence) -> bytes:
 
 
 def decode_evidence(data: bytes) -> Evidence:
-    """Read version 2.
+    """Read version 2 or 3.
 
     Raises:
         CaptureError: for any bytes that `encode_evidence` would not have written.
     """
-    if not data.startswith(MAGIC):
-        raise CaptureError("not a capture of version 2")
-    evidence = _Reader(data, len(MAGIC)).evidence()
+    if data.startswith(MAGIC_3):
+        evidence = _Reader(data, len(MAGIC_3)).with_heads()
+    elif data.startswith(MAGIC):
+        evidence = _Reader(data, len(MAGIC)).evidence()
+    else:
+        raise CaptureError("not a capture of version 2 or 3")
     if encode_evidence(evidence) != data:
         raise CaptureError("capture is not in canonical form")
     return evidence
@@ -277,6 +297,20 @@ class _Reader:
             truncated=truncated,
             entropies=entropies,
         )
+
+    def with_heads(self) -> Evidence:
+        """Return what version 3 holds."""
+        body = self._take(self._varint())
+        if not body.startswith(MAGIC):
+            raise CaptureError("version 3 does not hold one of version 2")
+        evidence = decode_evidence(body)
+        n = self._varint()
+        pool = split_pool(self._take(n * WIDTH), n)
+        rounds = []
+        for r in evidence.rounds:
+            refs = [self._varint() for _ in range(self._varint())]
+            rounds.append(replace(r, tops=heads_of(pool, refs)))
+        return replace(evidence, rounds=tuple(rounds))
 
     def _take(self, n: int) -> bytes:
         found = self._data[self._at : self._at + n]

@@ -14,10 +14,10 @@ from inference.speculation.rounds import QTable, row_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverruledBar:
-    """One output position over all trajectories.
+    """One bar over all trajectories.
 
     Attributes:
-        bar: 0 for the first sampled token.
+        bar: 0 for the first.
         decided: drafts that were decided there.
         rejected: of those, how many were rejected.
         excess: mean of max(0, 1 - p/q) over them, an unbiased estimate of the total variation.
@@ -29,8 +29,10 @@ class OverruledBar:
     excess: float
 
 
-def overruled(evidence: Evidence, table: QTable | None = None) -> tuple[OverruledBar, ...]:
-    """Return the bars that had decided drafts, ascending.
+def overruled(
+    evidence: Evidence, table: QTable | None = None, *, width: int = 1
+) -> tuple[OverruledBar, ...]:
+    """Return the bars that had decided drafts, ascending; a bar has `width` tokens.
 
     Raises:
         CaptureError: when the table is missing or not the recorded one, or lacks a state.
@@ -42,7 +44,7 @@ def overruled(evidence: Evidence, table: QTable | None = None) -> tuple[Overrule
         for j in range(min(r.verified, kept)):
             q = judge.q_of(r, j, r.drafts[j])
             short = max(0.0, 1.0 - r.p[j] / q)
-            found.setdefault(r.step + j, []).append((j >= r.accepted, short))
+            found.setdefault((r.step + j) // width, []).append((j >= r.accepted, short))
     return tuple(
         OverruledBar(
             bar=bar,

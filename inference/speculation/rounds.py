@@ -73,6 +73,7 @@ class DraftRound:
     plain_reason: PlainReason | None
     truncated: int  # emitted tokens beyond the request's length, dropped by the scheduler
     logits_digest: bytes  # SHA-256 of the target's logits quantised to 1/1024
+    tops: tuple[bytes, ...] = ()  # heads of the raw rows (`top_rows.py`); () for small vocabularies
 
     def __post_init__(self) -> None:
         n = len(self.drafts)
@@ -92,6 +93,7 @@ class DraftRound:
             or not 0 <= self.truncated <= self.accepted + 1
             or self.step < 0
             or self.trajectory < 0
+            or len(self.tops) not in (0, self.accepted + 1)
         ):
             raise CaptureError(f"round {self.trajectory}/{self.step} does not fit together")
 

@@ -20,8 +20,10 @@ import numpy as np
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, RoundEvidence
 from inference.speculation.rounds import DrafterKind, QTable, RoundOutcome
-from inference.weights.registry import ModelPair
+from inference.weights.registry import TEXT_KIND, ModelPair
 from inference.weights.teacher import Doubles, Teacher
+from inference.weights.text_pair import codec_for
+from inference.weights.text_teacher import TEXT_TOLERANCE, TextTeacher
 
 ROW_TOLERANCE = 1e-5
 """Largest accepted gap of a probability or of a sum of probabilities."""
@@ -60,6 +62,7 @@ class Rows:
 
     target: list[Doubles]
     draft: list[Doubles] | None  # None unless the network drafted
+    tolerance: float = ROW_TOLERANCE
 
 
 def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) -> Rows:
@@ -71,6 +74,15 @@ def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) ->
     bins = slice(evidence.bin_start, evidence.bin_start + evidence.n_bins)
     answers = [evidence.tokens_of(n) for n in range(len(evidence.seeds))]
     by_network = evidence.drafter is DrafterKind.NETWORK
+    if pair.kind == TEXT_KIND:
+        alphabet = codec_for(pair).alphabet
+        return Rows(
+            target=TextTeacher(pair.target, alphabet).rows(prompt_ids, answers, bins),
+            draft=TextTeacher(pair.draft, alphabet).rows(prompt_ids, answers, bins)
+            if by_network
+            else None,
+            tolerance=TEXT_TOLERANCE,
+        )
     return Rows(
         target=Teacher(pair.target).rows(prompt_ids, answers, bins),
         draft=Teacher(pair.draft).rows(prompt_ids, answers, bins) if by_network else None,
@@ -103,7 +115,7 @@ def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
         faults=tuple(
             f"{p.where} is {p.recorded:.6g}, the weights give {p.again:.6g}"
             for p in pairs
-            if not p.gap <= p.tolerance
+            if not p.gap <= (rows.tolerance if p.tolerance == ROW_TOLERANCE else p.tolerance)
         ),
     )
 

@@ -1,11 +1,13 @@
 """The model pair on disk, checked against its manifest before anything is loaded.
 
 `manifest.json` names every file with its SHA-256; its own SHA-256 identifies the pair in every
-record. A file that is missing, changed or not named refuses the whole pair.
+record. A file that is missing, changed or not named refuses the whole pair. A pair of kind "text"
+is a folder of Hugging Face models (`text_pair.py`), which may have no draft network.
 """
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,12 @@ MANIFEST = "manifest.json"
 TABLE = "table.safetensors"
 _WEIGHTS = ("target/config.json", "target/model.safetensors")
 _DRAFT = ("draft/config.json", "draft/model.safetensors")
+TEXT_KIND = "text"
+_TEXT = ("target/config.json", "target/tokenizer.json")
 _MAX_HEADER = 1 << 20
+_VOCABULARIES = frozenset({"tokenizer.json", "vocab.json", "added_tokens.json"})
+"""Files whose keys are the vocabulary's, where "auto_map" is a word."""
+_PLAIN_FILES = frozenset({".json", ".jinja", ".txt", ".md", ".model", ".safetensors"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,12 @@ class ModelPair:
     manifest_digest: str
     codec_digest: str
     files: dict[str, str]  # relative path to SHA-256
+    kind: str = ""  # "text": Hugging Face models with their tokenizer
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether the pair has a draft network."""
+        return _DRAFT[0] in self.files
 
     @property
     def target(self) -> Path:
@@ -52,25 +65,65 @@ def load_pair(directory: Path) -> ModelPair:
         manifest: Any = json.loads(raw)
         files = {str(name): str(digest) for name, digest in manifest["files"].items()}
         codec_digest = str(manifest["codec_digest"])
+        kind = str(manifest.get("kind", ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RegistryError(f"manifest of {directory.name}: {error}") from error
-    for name in (*_WEIGHTS, *_DRAFT, TABLE):
+    for name in (*(_TEXT if kind == TEXT_KIND else (*_WEIGHTS, *_DRAFT)), TABLE):
         if name not in files:
             raise RegistryError(f"{name} is not in the manifest")
     for name, digest in sorted(files.items()):
-        found = _file_digest(directory, name)
+        found = file_digest(directory, name)
         if found != digest:
             raise RegistryError(f"{name} is {found[:16]}.., the manifest says {digest[:16]}..")
-    for path in sorted(directory.glob("*/*.safetensors")):
+    unnamed = "*/*" if kind == TEXT_KIND else "*/*.safetensors"
+    for path in sorted(directory.glob(unnamed)):
         if path.relative_to(directory).as_posix() not in files:
             raise RegistryError(f"{path.name} is not in the manifest")
+    if kind == TEXT_KIND:
+        refuse_code(directory, files)
     return ModelPair(
         directory=directory,
         model_id=directory.name,
         manifest_digest=hashlib.sha256(raw).hexdigest(),
         codec_digest=codec_digest,
         files=files,
+        kind=kind,
     )
+
+
+def refuse_code(directory: Path, files: Iterable[str]) -> None:
+    """Refuse a folder of Hugging Face models that could run code of its own.
+
+    Raises:
+        RegistryError: a file is neither JSON, text nor safetensors (a pickle, a script), or a
+            configuration asks for remote code; says which and what to do.
+    """
+    for name in sorted(files):
+        if Path(name).suffix not in _PLAIN_FILES:
+            raise RegistryError(
+                f"{name} may hold code; a text pair has {', '.join(sorted(_PLAIN_FILES))} only: "
+                "save the weights as safetensors and remove the file"
+            )
+        configures = Path(name).suffix == ".json" and Path(name).name not in _VOCABULARIES
+        if configures and _asks_for_code((directory / name).read_bytes()):
+            raise RegistryError(f"{name} asks for remote code (auto_map), which is never run")
+
+
+def _asks_for_code(data: bytes) -> bool:
+    try:
+        found: Any = json.loads(data)
+    except ValueError:
+        return False
+    waiting = [found]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if "auto_map" in one:
+                return True
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return False
 
 
 def load_table(pair: ModelPair) -> QTable:
@@ -118,11 +171,17 @@ def table_bytes(rows: bytes, n_bins: int) -> bytes:
     return len(header).to_bytes(8, "little") + header + rows
 
 
-def _file_digest(directory: Path, name: str) -> str:
+def file_digest(directory: Path, name: str) -> str:
+    """Return the SHA-256, hex, of a file in a pair's folder.
+
+    Raises:
+        RegistryError: it cannot be read, or lies outside the folder.
+    """
     path = (directory / name).resolve()
     if not path.is_relative_to(directory.resolve()):
         raise RegistryError(f"{name} leaves the model's folder")
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RegistryError(f"{name}: {error.strerror}") from error

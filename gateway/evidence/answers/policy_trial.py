@@ -21,12 +21,13 @@ from gateway.desk.persons.statements import log_id
 from gateway.errors import PairMissingError, ReplayDiffersError, RequestError
 from gateway.evidence.decisions import PREFIX, newest_decisions
 from gateway.evidence.replay.intent import case_of_verdict
-from gateway.evidence.replay.pairs import Pairs
+from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
 from gateway.installation.policies.policy_files import DIFFERS, read_policy
 from gateway.walk.journal.control.oversight.trials import PolicyTried
 from gateway.walk.journal.run import PolicyActivated
+from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
 from risk.canonical import JSON
@@ -53,14 +54,18 @@ class Trial:
 
 
 def retried(
-    reader: LedgerReader, table: QTable, decision_id: str, draft: Policy
+    reader: LedgerReader,
+    table: QTable,
+    decision_id: str,
+    draft: Policy,
+    text: TextCodec | None = None,
 ) -> Iterator[Retried]:
     """Judge every verdict of a decision again under a draft.
 
     Raises:
         ReplayDiffersError: when the decision does not replay under its own policy.
     """
-    for past, record, _ in replayed(reader, table, decision_id):
+    for past, record, _ in replayed(reader, table, decision_id, text):
         if record.kind is not Kind.VERDICT_GIVEN:
             continue
         state, intent = case_of_verdict(past, record)
@@ -89,7 +94,8 @@ def trial_of(
     for decision_id, seqs in wanted.items():
         try:
             pair = pairs.of(reader.records(stream=f"{PREFIX}{decision_id}"))
-            again = [*retried(reader, load_table(pair), decision_id, draft)]
+            text = text_codec_of(pair)
+            again = [*retried(reader, load_table(pair), decision_id, draft, text)]
         except (ReplayDiffersError, PairMissingError) as difference:
             untried[decision_id] = str(difference)
         else:

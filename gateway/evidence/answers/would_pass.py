@@ -10,7 +10,7 @@ from audit.records.kinds import Kind
 from gateway.desk.agents.passing import would_pass
 from gateway.errors import RequestError
 from gateway.evidence.replay.intent import case_of_verdict
-from gateway.evidence.replay.pairs import Pairs
+from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
 from inference.weights.registry import load_table
@@ -24,9 +24,10 @@ def print_would_pass(place: Place, decision_id: str) -> int:
         RequestError: no rule judged it.
     """
     records = place.reader.records(stream=f"decision/{decision_id}")
-    table = load_table(Pairs(place.settings.engine.model).of(records))
+    pair = Pairs(place.settings.engine.model).of(records)
+    table, text = load_table(pair), text_codec_of(pair)
     found = 0
-    for past, record, _ in replayed(place.reader, table, decision_id):
+    for past, record, _ in replayed(place.reader, table, decision_id, text):
         if record.kind is not Kind.VERDICT_GIVEN:
             continue
         state, intent = case_of_verdict(past, record)

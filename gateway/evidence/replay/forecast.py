@@ -38,6 +38,7 @@ from inference.snapshot import snapshot_from_document
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import read_evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.top_rows import check_heads
 from inference.speculation.totals import paths
 
 
@@ -93,7 +94,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
         narrative=taken.reach,
         labels=labels,
     )
-    past.codec = codec_of(snapshot)
+    past.codec = past.text or codec_of(snapshot)
     past.prompt = past.codec.encode(snapshot)
     same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
     matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))
@@ -177,7 +178,16 @@ def rounds_captured(past: Past, record: Record) -> str:
         ),
     )
     attempt.capture, attempt.blob = capture, blob
-    return f"{captured.positions} accept/reject positions of {captured.rounds} rounds"
+    said = f"{captured.positions} accept/reject positions of {captured.rounds} rounds"
+    if past.text is None:
+        return said
+    heads = check_heads(capture, past.text.alphabet.id_of)
+    if heads.faults:
+        raise ReplayDiffersError(step=record.kind.value, detail=heads.faults[0])
+    return (
+        f"{said}; {heads.borne_out} probabilities follow from the 20 likeliest ids of {heads.rows} "
+        f"rows, of whose law the grammar left {heads.legal_mean:.2%}"
+    )
 
 
 def _rounds(

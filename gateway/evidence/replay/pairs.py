@@ -11,8 +11,17 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import PairMissingError
+from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
-from inference.weights.registry import MANIFEST, TABLE, ModelPair, load_pair, load_table
+from inference.weights.registry import (
+    MANIFEST,
+    TABLE,
+    TEXT_KIND,
+    ModelPair,
+    load_pair,
+    load_table,
+)
+from inference.weights.text_pair import codec_for
 
 SHIPPED: Final = Path(__file__).resolve().parents[3] / "inference" / "models"
 _FORECASTS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE)
@@ -68,6 +77,18 @@ class Pairs:
         if folder not in self._loaded:
             self._loaded[folder] = load_pair(folder)
         return self._loaded[folder]
+
+
+def text_codec_of(pair: ModelPair) -> TextCodec | None:
+    """Return the codec of a text pair; None for a pair whose codec the snapshot shows.
+
+    Raises:
+        RegistryError: the pair was pinned for another codec.
+    """
+    if pair.kind != TEXT_KIND:
+        return None
+    codec = codec_for(pair)
+    return codec if isinstance(codec, TextCodec) else None
 
 
 def _beside(folder: Path) -> list[Path]:

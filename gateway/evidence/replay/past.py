@@ -36,6 +36,7 @@ from gateway.walk.sampled.news import NewsTwin
 from gateway.walk.sampled.planning import LookedInto
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
+from inference.codec.text.codec import TextCodec
 from inference.forecast.forecast import Forecast, Sampled
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
@@ -99,6 +100,7 @@ class Past:
     policy: Policy
     policy_named: Mapping[str, JSON]
     codec: ReturnCodec = field(default_factory=ReturnCodec)
+    text: TextCodec | None = None  # the pair's own codec, where it is one of words
     case: Case | None = None
     prompt: Prompt | None = None
     attempts: list[Attempt] = field(default_factory=list)
@@ -107,7 +109,12 @@ class Past:
 
     @classmethod
     def of(
-        cls, reader: LedgerReader, table: QTable, decision_id: str, records: Sequence[Record]
+        cls,
+        reader: LedgerReader,
+        table: QTable,
+        decision_id: str,
+        records: Sequence[Record],
+        text: TextCodec | None = None,
     ) -> "Past":
         """Find the run and the policy that were in force when the decision began."""
         before = records[0].seq
@@ -126,6 +133,7 @@ class Past:
             policy=policy,
             policy_named=policy_named(policy),
             run_ids={run.run_id},
+            text=text,
         )
 
     def resumed_by(self, run_id: str, *, before: Record) -> None:

@@ -104,13 +104,17 @@ def plan_of(past: Past, record: Record) -> SamplingPlan:
     asked = journal.ForecastRequested.of(record)
     chosen, past.chosen = past.chosen, None
     if chosen is not None:
-        same("forecast_requested", "n_tokens", asked.n_tokens, chosen.tokens)
+        usual = past.codec.tokens_for(chosen.tokens)
+        same("forecast_requested", "n_tokens", asked.n_tokens, usual)
         same("forecast_requested", "seeds", len(asked.seeds), chosen.paths)
         same("forecast_requested", "spec_k", asked.spec_k, chosen.look_ahead)
     elif mode_table(past.policy) is not None and asked.drafter != DrafterKind.NONE:
         raise ReplayDiffersError(step="forecast_requested", detail="no mode_chosen before it")
     return SamplingPlan(
-        paths=len(asked.seeds), horizon=asked.n_tokens, spec_k=asked.spec_k, deadline_s=1.0
+        paths=len(asked.seeds),
+        horizon=past.codec.horizon_of(asked.n_tokens),
+        spec_k=asked.spec_k,
+        deadline_s=1.0,
     )
 
 

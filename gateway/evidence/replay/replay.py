@@ -29,9 +29,10 @@ from gateway.evidence.replay import planning as replay_plan
 from gateway.evidence.replay import replace as replay_replaces
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
-from gateway.evidence.replay.pairs import Pairs
+from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.past import Past
 from gateway.installation.place import Place
+from inference.codec.text.codec import TextCodec
 from inference.errors import InferenceError
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
@@ -112,7 +113,7 @@ def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> 
     pair = Pairs(place.settings.engine.model).of(stream)
     table = load_table(pair)
     try:
-        steps = replay(place.reader, table, decision_id)
+        steps = replay(place.reader, table, decision_id, text_codec_of(pair))
         for line in steps.lines:
             sys.stdout.write(f"equal   {line}\n")
         sys.stdout.flush()
@@ -128,8 +129,10 @@ def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> 
     return 0
 
 
-def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
-    """Recompute every recorded step of a decision.
+def replay(
+    reader: LedgerReader, table: QTable, decision_id: str, text: TextCodec | None = None
+) -> Steps:
+    """Recompute every recorded step of a decision; `text` is the codec of its text pair.
 
     Raises:
         UnknownDecisionError: when there is none with that id.
@@ -137,7 +140,7 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
     """
     lines: list[str] = []
     rows: tuple[replay_rows.RowQuestion, ...] = ()
-    for past, record, said in replayed(reader, table, decision_id):
+    for past, record, said in replayed(reader, table, decision_id, text):
         lines.append(f"{record.kind.value:18} {said}")
         if len(lines) == len(past.records):
             rows = replay_rows.questions(past)
@@ -145,7 +148,7 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
 
 
 def replayed(
-    reader: LedgerReader, table: QTable, decision_id: str
+    reader: LedgerReader, table: QTable, decision_id: str, text: TextCodec | None = None
 ) -> Iterator[tuple[Past, Record, str]]:
     """Recompute a decision record by record; yield each with what is known then and a remark.
 
@@ -157,7 +160,7 @@ def replayed(
     if not records:
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
     with _step("run_started"):
-        past = Past.of(reader, table, decision_id, records)
+        past = Past.of(reader, table, decision_id, records, text)
     for number, record in enumerate(records):
         with _step(record.kind.value):
             if record.stream_seq != number:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gateway.errors import PairMissingError, ReplayDiffersError
 from gateway.evidence.replay.engine import again, engine_of
-from gateway.evidence.replay.pairs import Pairs
+from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replay
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.place import Place
@@ -58,7 +58,7 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
         bar.show("replay", done, len(ids))
         try:
             pair = pairs.of(place.reader.records(stream=f"decision/{decision_id}"))
-            steps = replay(place.reader, load_table(pair), decision_id)
+            steps = replay(place.reader, load_table(pair), decision_id, text_codec_of(pair))
             for question in steps.rows:
                 regenerated(question, pair)
         except (ReplayDiffersError, PairMissingError) as difference:

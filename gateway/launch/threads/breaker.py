@@ -35,7 +35,9 @@ WATCHED: Final = (
     Kind.FORECAST_FAILED,
     Kind.STOP_BEGUN,
 )
-UNUSABLE: Final = frozenset({"capture_invalid", "forecast_invalid", "engine_frame"})
+UNUSABLE: Final = frozenset(
+    {"answer_malformed", "capture_invalid", "engine_frame", "forecast_invalid"}
+)
 """Failures of what the model said, not of the machine that it runs on."""
 THREATS: Final = frozenset({"acceptance", "unusable"})
 """Signals that may come of the drafts."""

@@ -1,5 +1,6 @@
-"""register, assess, fairness, flow, scores, engine-adds: what may run, what many days show."""
+"""register, assess, fairness, swaps, flow, scores, engine-adds: what may run, what days show."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ def register(app: typer.Typer) -> None:
     app.command("register")(register_digests)
     app.command()(assess)
     app.command()(fairness)
+    app.command()(swaps)
     app.command()(flow)
     app.command()(scores)
     app.command("engine-adds")(engine_adds)
@@ -84,6 +86,26 @@ def fairness(
     if check is not None:
         raise typer.Exit(check_run(settings, check))
     raise typer.Exit(run_window(settings, (first, last or first), as_json=as_json))
+
+
+def swaps(
+    decision: Annotated[str, typer.Argument(help="decision id, from `countersign decisions`")],
+    pairs: Annotated[
+        Path, typer.Option("--pairs", help="JSON: placebo words, and pairs of names to exchange")
+    ],
+    state: StateOption = None,
+) -> None:
+    """Sample a text pair's decision again with names of its headlines exchanged (test F2).
+
+    Starts the engine, takes a minute, records nothing, prints JSON. Exit code 1 if a swap moved
+    the forecast beyond what identity and placebo move. docs/text-models.md has the file's form.
+
+    Example: countersign swaps r1-0003-SPXN --pairs swaps.json
+    """
+    from gateway.evidence.fairness.swaps import run_swaps
+
+    with place_of(state) as place:
+        raise typer.Exit(run_swaps(place, decision, pairs))
 
 
 def flow(

@@ -10,5 +10,6 @@ Not here: verbs about orders or evidence.
     policy       policy new, show, sign, activate and diff
     profile      profile check, show, example and sidecar: the broker's profile
     promote      promote run, sign, record and show: a model pair before it serves with money
+    models       models pin: a folder of Hugging Face models, by the digest of every file
     instruments  instruments check, show and example: the table of instruments
 """

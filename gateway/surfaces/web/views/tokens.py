@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from math import log
+from statistics import fmean
 
 from inference.codec.bins import z_of
+from inference.codec.text.answer import Grammar
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.overruled import OverruledBar, overruled
 from inference.speculation.rounds import QTable, RoundOutcome
 from inference.speculation.seeds import accept_draw
+from inference.speculation.top_rows import read_top
 
 PATHS_PER_PAGE = 4
 SHADES = 5
@@ -72,6 +75,7 @@ class TokensView:
         checked: positions recomputed from the record; None without the drafter's table.
         faults: positions that do not follow from the record.
         bars: rejections and excess by bar; empty without the drafter's table.
+        legal: mean share of a text model's law that the grammar left; None for other models.
     """
 
     spec_k: int
@@ -88,11 +92,13 @@ class TokensView:
     checked: int | None
     faults: int
     bars: tuple[OverruledBar, ...]
+    legal: float | None = None
 
 
 def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> TokensView:
     """Return one page of a capture's trajectories."""
     judge = _judge(capture, table)
+    grammar = Grammar.of_capture(capture.bin_start, capture.n_bins)
     pages = max(1, -(-len(capture.seeds) // PATHS_PER_PAGE))
     page = min(max(page, 0), pages - 1)
     shown = range(page * PATHS_PER_PAGE, min(len(capture.seeds), (page + 1) * PATHS_PER_PAGE))
@@ -104,6 +110,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         if r.trajectory in by_path:
             holds = None if judge is None else not found
             by_path[r.trajectory].append(_round(r, capture, judge, holds=holds))
+    legal = [read_top(one).legal for r in capture.rounds for one in r.tops if one]
     entropies = [value / ENTROPY_SCALE for r in capture.rounds for value in r.entropies]
     return TokensView(
         spec_k=capture.spec_k,
@@ -119,7 +126,10 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         max_entropy=log(capture.n_bins),
         checked=None if judge is None else sum(r.verified + 1 for r in capture.rounds),
         faults=faults,
-        bars=() if judge is None else overruled(capture, table),
+        legal=fmean(legal) if legal else None,
+        bars=()
+        if judge is None
+        else overruled(capture, table, width=1 if grammar is None else grammar.width),
     )
 
 
@@ -161,6 +171,7 @@ def _round(
                 q=judge.q_of(r, j, token) if verified and judge is not None else None,
                 u=accept_draw(seed, r.step, j) if verified else None,
                 beyond=fate == "accepted" and j >= kept,
+                words=capture.bin_start == 0,
             )
         )
     last = _chip(
@@ -171,6 +182,7 @@ def _round(
         entropy=r.entropies[-1],
         n_bins=capture.n_bins,
         beyond=r.truncated > 0,
+        words=capture.bin_start == 0,
     )
     why = r.plain_reason.value.replace("_", " ") if r.plain_reason else ""
     return RoundView(drafts=tuple(drafts), last=last, why_plain=why, holds=holds)
@@ -197,10 +209,11 @@ def _chip(  # noqa: PLR0913 - what a person reads of one token
     q: float | None = None,
     u: float | None = None,
     beyond: bool = False,
+    words: bool = False,
 ) -> Chip:
     held = None if entropy is None else entropy / ENTROPY_SCALE
     return Chip(
-        text=f"{z_of(bin_, 0.5):+.2f}".replace("-", "−"),
+        text=_text(bin_, n_bins, words=words),
         bin=bin_,
         fate=fate,
         mark=_MARKS[fate],
@@ -212,6 +225,13 @@ def _chip(  # noqa: PLR0913 - what a person reads of one token
         shade=_shade(held, n_bins),
         beyond=beyond,
     )
+
+
+def _text(bin_: int, n_bins: int, *, words: bool) -> str:
+    """Return what a token says: a return in sigma, or a character of an answer in words."""
+    grammar = Grammar.of_capture(0, n_bins) if words else None
+    text = f"{z_of(bin_, 0.5):+.2f}" if grammar is None else grammar.texts[bin_]
+    return text.replace("-", "−")
 
 
 def _shade(value: float | None, n_bins: int) -> int:

@@ -14,6 +14,7 @@ import torch
 
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import ScaledCodec, codec_named
+from inference.errors import RegistryError
 from inference.scale.fitted import ScaleFit
 from inference.scale.fitting import Fits
 from inference.scale.ranges import range_variance
@@ -24,7 +25,7 @@ from inference.training.evaluation.walkforward.rivals import Predicted
 from inference.training.evaluation.walkforward.series import History
 from inference.training.network.model import load_model
 from inference.training.network.sampling import bin_rows, fan_out
-from inference.weights.registry import ModelPair, load_pair, load_table
+from inference.weights.registry import TEXT_KIND, ModelPair, load_pair, load_table
 
 BARS: Final = 300
 """Bars in a prompt's snapshot, as the gateway serves."""
@@ -44,6 +45,11 @@ class PairForecaster:
             CodecError: when its codec is not of this version.
         """
         self.pair: ModelPair = load_pair(folder)
+        if self.pair.kind == TEXT_KIND:
+            raise RegistryError(
+                f"{self.pair.model_id} is a pair of text models, which this evaluation does not "
+                "run: it cannot be promoted, and serves in paper and shadow mode only"
+            )
         self._codec = codec_named(self.pair.codec_digest)
         self._fits = Fits() if isinstance(self._codec, ScaledCodec) else None
         self._target = load_model(self.pair.target)

@@ -52,7 +52,9 @@ def _request(door: SimpleNamespace, status: str = "WAITING", **changed: Any) -> 
 def _scheduler(door: SimpleNamespace, flight: Flight, *, shares: bool = False) -> Any:  # noqa: ANN401
     scheduler = door.look_ahead_scheduler.LookAheadScheduler()
     shared = door.prompt_sharing.SharedPrompts(door.prompt_sharing.BlockCopies())
-    scheduler.deck = SimpleNamespace(of=lambda _request: flight, shared=shared if shares else None)
+    scheduler.deck = SimpleNamespace(
+        of=lambda _request: flight, ids_of=list, shared=shared if shares else None
+    )
     scheduler.schedule()
     return scheduler
 

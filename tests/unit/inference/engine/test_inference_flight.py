@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from inference.codec.alphabet import Alphabet
 from inference.engine.flight import Flight, Floats, Step, pick_rows, softmax
 from inference.engine.port import SampleRequest
 from inference.speculation.rounds import (
@@ -63,7 +64,7 @@ def _batch_rounds(request: SampleRequest, draft: Row | None) -> list[DraftRound]
                 drafts.append(token)
                 q_rows.append(q)
                 p_rows.append(target(token))
-        step = Step(live, counts, start)
+        step = Step(live, counts, Alphabet.of_range(start, BINS))
         emitted = _reject(step, counts, drafts, p_rows, q_rows, start)
         logits = np.log(np.array(p_rows, dtype=np.float32))
         step.close(logits, emitted, drafts)
@@ -144,7 +145,7 @@ def test_rows_are_picked_as_in_plain_python() -> None:
 
 def _one_plain_step(used: Floats, logits: Floats) -> Flight:
     flight = _flights(request_of(1, 4, spec_k=0))[0]
-    step = Step([flight], [0], 128)
+    step = Step([flight], [0], Alphabet.of_range(128, len(used)))
     token = int(step.sample(used[None])[0])
     step.close(logits[None], [[token]], [])
     return flight

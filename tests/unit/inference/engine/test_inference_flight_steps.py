@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inference.codec.alphabet import Alphabet
 from inference.engine.flight import MAX_MISSES, Flight, Floats, Sighting, Step, softmax
 from inference.errors import ForecastError
 from inference.forecast.forecast import Forecast, ForecastSource
 from inference.speculation.rounds import PlainReason, RoundOutcome, row_bytes
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 
+ALPHABET, WIDER = Alphabet.of_range(10, 3), Alphabet.of_range(10, 4)
 FORECAST = Forecast(
     instrument="SPXN",
     as_of_us=1,
@@ -133,7 +135,7 @@ def test_an_oracle_picks_as_the_sampler_does() -> None:
 
 def greedy_step() -> tuple[Flight, Step]:
     flight = flight_with(produced=1, greedy=True)
-    return flight, Step([flight], [2], 10)
+    return flight, Step([flight], [2], ALPHABET)
 
 
 @pytest.mark.parametrize(
@@ -168,13 +170,13 @@ def test_a_greedy_step_keeps_the_rows_up_to_the_one_that_decided(
 
 def test_a_step_beyond_the_end_says_how_much_is_dropped() -> None:
     flight = flight_with(produced=9, greedy=True)
-    step = Step([flight], [2], 10)
+    step = Step([flight], [2], ALPHABET)
     step.close(np.zeros((3, 3), dtype=np.float32), [(10, 11, 12)], [10, 11])
     assert flight.rounds[0].truncated == 2
 
 
 def test_a_step_without_its_rows_is_no_step() -> None:
-    step = Step([flight_with(produced=1)], [1], 10)
+    step = Step([flight_with(produced=1)], [1], ALPHABET)
     with pytest.raises(RuntimeError, match="without handing over its rows"):
         step.close(np.zeros((2, 3), dtype=np.float32), [(10, 11)], [10])
 
@@ -188,7 +190,7 @@ def test_a_request_whose_prompt_is_unfinished_makes_no_round() -> None:
 def drafted_step() -> tuple[Step, Floats, list[list[int]]]:
     """Two trajectories, two drafts and one: the first rejected at once, the second accepted."""
     flights = [flight_with(produced=1), flight_with(produced=4, seed=6, index=1)]
-    step = Step(flights, [2, 1], 10)
+    step = Step(flights, [2, 1], WIDER)
     logits = np.log(np.random.default_rng(3).dirichlet([1.0] * 4, size=5)).astype(np.float32)
     targets = softmax(logits)
     q = np.random.default_rng(4).dirichlet([1.0] * 4, size=3).astype(np.float32)

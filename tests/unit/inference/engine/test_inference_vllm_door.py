@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from inference.codec.alphabet import Alphabet
 from inference.codec.codec import ReturnCodec
 from inference.engine.flight import Flight, Step
 from inference.engine.port import EngineConfig, SampleRequest, Samples
@@ -313,7 +314,7 @@ def flight(seed: int, produced: int = 3) -> Flight:
 
 
 def test_draws_are_of_each_trajectorys_seed_and_place(door: SimpleNamespace) -> None:
-    draws = door.sampling_fix.Draws(2, 3)
+    draws = door.sampling_fix.Draws(Alphabet.of_range(2, 3))
     p = torch.tensor([[0.0, 0, 0.2, 0.5, 0.3, 0], [0, 0, 0.6, 0.3, 0.1, 0]] * 2)[:3]
     q = torch.tensor([[0.0, 0, 0.5, 0.1, 0.4, 0], [0, 0, 0.1, 0.8, 0.1, 0]] * 2)[:3]
     ids = torch.tensor([2, 3, 4])
@@ -321,7 +322,7 @@ def test_draws_are_of_each_trajectorys_seed_and_place(door: SimpleNamespace) -> 
     for ask in (draws.uniform, draws.recovered, draws.sampled, draws.drafted):
         assert ask(lambda *args: ("theirs", args), 1, 2) == ("theirs", (1, 2))
     flights = [flight(5), flight(6, 4)]
-    draws.step = Step(flights, [2, 1], 2)
+    draws.step = Step(flights, [2, 1], draws.alphabet)
     places = [(5, 3, 0), (5, 3, 1), (6, 4, 0)]
     never = pytest.fail
     assert draws.uniform(never).tolist() == [accept_draw(*place) for place in places]

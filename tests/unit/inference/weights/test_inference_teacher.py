@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inference.codec.alphabet import Alphabet
 from inference.engine.flight import Flight, Step
 from inference.engine.self_test import golden_prompt
 from inference.errors import RegistryError
@@ -56,7 +57,7 @@ def _sampled() -> Evidence:
     for at in range(STEPS):
         rows = teacher.rows(golden_prompt(), [[*path, 0][: at + 1] for path in tokens], BINS)
         last = np.array([row[at] for row in rows], dtype=np.float32)
-        step = Step(flights, [0] * len(flights), BINS.start)
+        step = Step(flights, [0] * len(flights), Alphabet.of_range(BINS.start, 256))
         drawn = [[int(token)] for token in step.sample(last)]
         step.close(np.log(last), drawn, [])
         tokens = [[*path[:at], *token] for path, token in zip(tokens, drawn, strict=True)]

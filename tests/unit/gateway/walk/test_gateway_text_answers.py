@@ -1,0 +1,63 @@
+"""A text model that leaves the grammar makes no forecast, and the record says why."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from gateway.surfaces.web.views.decision import decision_view
+from inference.codec.text.codec import TextCodec, normal_table
+from inference.codec.text.tokenizer import TextTokenizer
+from inference.forecast.placebo import TableModel
+from inference.speculation.rounds import QTable
+from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.row_engine import RowEngine
+from tests.doubles.text_folder import settings, tiny_tokenizer
+
+
+def text_desk(folder: Path) -> MemoryDesk:
+    """A desk with a text codec; its engine knows no grammar, and answers with signs only."""
+    codec = TextCodec(TextTokenizer(tiny_tokenizer().to_str().encode(), settings().encode()))
+    table = QTable(digest="e" * 64, n_bins=codec.n_bins, rows=normal_table(codec.grammar))
+    desk = memory_desk(folder)
+    own = desk.small.desk.own
+    tools = replace(
+        own.tools,
+        codec=codec,
+        table=table,
+        placebo=TableModel(table, codec),
+        engine=RowEngine(table=table, codec=codec),
+    )
+    desk.small.desk.own = replace(own, tools=tools)
+    return desk
+
+
+def test_a_malformed_answer_is_no_forecast(tmp_path: Path) -> None:
+    desk = text_desk(tmp_path)
+    own = desk.small.desk.own
+    answer = desk.ask()
+    assert answer.result == "no_forecast"
+    (asked,) = desk.log.of_kind(Kind.FORECAST_REQUESTED)
+    assert asked.body["prompt"]["text"].endswith('{"returns":["')
+    assert asked.body["n_tokens"] == own.tools.codec.tokens_for(own.tools.plan.horizon)
+    (failed,) = desk.log.of_kind(Kind.FORECAST_FAILED)
+    assert failed.body["reason"] == "answer_malformed"
+    assert desk.log.of_kind(Kind.ROUNDS_CAPTURED)
+    assert not desk.log.of_kind(Kind.FORECAST_MADE)
+
+
+def test_the_page_shows_the_words_of_the_prompt_and_the_characters_of_the_answer(
+    tmp_path: Path,
+) -> None:
+    desk = text_desk(tmp_path)
+    answer = desk.ask()
+    records = tuple(desk.log.records(stream=f"decision/{answer.decision_id}"))
+    tools = desk.small.desk.own.tools
+    view = decision_view(
+        answer.decision_id, records, cast("LedgerReader", desk.log), tools.table, 0
+    )
+    assert view.prompt.child("prompt").text("text").endswith('{"returns":["')
+    assert view.tokens is not None
+    chips = {chip.text for path in view.tokens.paths for r in path.rounds for chip in r.drafts}
+    assert chips == {"+", "−"}
