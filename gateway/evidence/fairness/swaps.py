@@ -62,7 +62,7 @@ class SwapFile(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordedPrompt:
     """A forecast on record, as the test samples it again."""
 
     snapshot: Snapshot
@@ -112,7 +112,7 @@ def read_swaps(file: Path) -> tuple[SwapFile, str]:
 
 
 def swap_report(
-    recorded: Recorded, swaps: SwapFile, codec: TextCodec, table: QTable, engine: Engine
+    recorded: RecordedPrompt, swaps: SwapFile, codec: TextCodec, table: QTable, engine: Engine
 ) -> dict[str, Any]:
     """Return what identity, placebo and each pair of terms did.
 
@@ -159,7 +159,7 @@ def _pairs(
         yield swap, None if ends is None else moved(own, ends)
 
 
-def _recorded(steps: Sequence[Past]) -> Recorded:
+def _recorded(steps: Sequence[Past]) -> RecordedPrompt:
     past = steps[-1]
     made = [one for one in past.attempts if one.capture is not None and one.target is not None]
     if not made or past.case is None or not speaking(past.case.snapshot):
@@ -167,7 +167,7 @@ def _recorded(steps: Sequence[Past]) -> Recorded:
     last = made[-1]
     if last.capture is None or last.target is None:
         raise AssertionError("both were just looked at")
-    return Recorded(
+    return RecordedPrompt(
         snapshot=past.case.snapshot,
         evidence=last.capture,
         seed=last.seed,
@@ -178,7 +178,9 @@ def _recorded(steps: Sequence[Past]) -> Recorded:
 class _Sampling:
     """Samples a snapshot with the recorded seeds."""
 
-    def __init__(self, recorded: Recorded, codec: TextCodec, table: QTable, engine: Engine) -> None:
+    def __init__(
+        self, recorded: RecordedPrompt, codec: TextCodec, table: QTable, engine: Engine
+    ) -> None:
         self._recorded, self._codec, self._table, self._engine = recorded, codec, table, engine
 
     def ends(self, snapshot: Snapshot, name: str) -> list[int]:

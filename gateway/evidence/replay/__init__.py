@@ -10,8 +10,7 @@ Not here: a live part, a clock.
     forecast  request, snapshot, seeds, rounds, forecast, twins
     weights   the rows behind a forecast, from the weights
     engine    the sampling again, bit for bit
-    intent    quote, sizing, intent, twins, verdict, answers
-    order     announcement, message, reports, seal
-    cancel    a cancel that somebody asked for: the request, how it ended
-    replace   a replace: the request, its verdict, the message, how it ended
+    intent    quote, sizing, intent, twins, verdict
+    answers   what persons answered, and reservations that ended
+    orders/   announcement, message, reports, seal; cancels and replaces
 """

@@ -1,4 +1,4 @@
-"""Replay of quote, sizing, intent, twins, verdict and answers.
+"""Replay of quote, sizing, intent, twins and verdict.
 
 The books are folded again. A sizing names its book by a digest, a verdict by its basis. Readings of
 clocks, of the policy's signatures and of the kill word are taken as they stand; the verdict's
@@ -7,18 +7,15 @@ digests bind them.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from typing_extensions import override
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.clock import MarketInstant
-from gateway.desk.persons.checkpoint.sheet import sheet_of, shows_read
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import (
     HEARS_WORDS,
-    NAMES_POLICY,
     Attempt,
     Past,
     matches,
@@ -27,7 +24,6 @@ from gateway.evidence.replay.past import (
 )
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
 from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.control.oversight.publications import OwnPublications
@@ -41,7 +37,7 @@ from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.sampled.news import paths_of_twin, what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
-from risk.approved import Approval, grant
+from risk.approved import Approval
 from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
 from risk.intent import Intent
@@ -291,103 +287,6 @@ def _paths_of(past: Past, record: Record, given: journal_verdicts.VerdictBasis) 
         return None
     joined = past.paths.joined(attempt.own, given.path_symbols[1:])
     return None if joined is None else joined.paths
-
-
-def approval_requested(past: Past, record: Record) -> str:
-    """Compare the question with the verdict that asks it."""
-    case, _ = past.opened(record)
-    held = past.last(Kind.VERDICT_GIVEN, before=record)
-    intent = past.attempt(record, 0).intent
-    if intent is None:
-        raise ReplayDiffersError(step="approval_requested", detail="no intent_proposed before it")
-    until = _until(past, record, held, intent)
-    matches(record, journal_verdicts.approval_requested(case, held, intent, until=until))
-    return "a person was asked"
-
-
-def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
-    """Return what the person was told; the end is a clock's reading, and bounded."""
-    ends_us = journal_verdicts.ApprovalRequested.of(record).expires_us
-    if ends_us is None and past.rules < NAMES_POLICY:
-        return {}
-    latest_us = held.recorded_at_us + past.policy.approval.ttl.value
-    if type(ends_us) is not int or ends_us > latest_us:
-        raise ReplayDiffersError(step="approval_requested", detail="payload.expires_us")
-    verdict = journal_verdicts.VerdictGiven.of(held).verdict
-    return journal_verdicts.asked_until(past.policy, intent, verdict, ends_us)
-
-
-def approval_resumed(past: Past, record: Record) -> str:
-    """Compare whose hold a later run keeps, until the same end and on the same terms."""
-    case, _ = past.opened(record)
-    said = journal_verdicts.ApprovalResumed.of(record)
-    asked = past.last(Kind.APPROVAL_REQUESTED, before=record)
-    same(
-        "approval_resumed",
-        "payload.expires_us",
-        journal_verdicts.ApprovalRequested.of(asked).expires_us,
-        said.expires_us,
-    )
-    past.resumed_by(said.resumed_by, before=record)
-    draft = journal_verdicts.approval_resumed(
-        case,
-        past.last(Kind.VERDICT_GIVEN, before=record),
-        run_id=said.resumed_by,
-        expires_us=said.expires_us,
-    )
-    matches(record, draft)
-    return f"by run {said.resumed_by}"
-
-
-def approval_given(past: Past, record: Record) -> str:
-    """Grant again from the policy, the held intent, the approver and the time."""
-    said = journal_verdicts.ApprovalGiven.of(record)
-    held = past.last(Kind.VERDICT_GIVEN, before=record)
-    judged = journal_verdicts.VerdictGiven.of(held)
-    approval = grant(
-        past.policy, judged.intent, judged.verdict, said.approver, said.approval.given_at_us
-    )
-    earlier = None if past.rules < NAMES_POLICY else ""
-    note = earlier if said.reason is None else said.reason
-    sheet = sheet_of(past.standing.decision_id, past.records)
-    if said.shown is not None:
-        if sheet is None or said.shown.sheet_digest != sheet.digest:
-            raise ReplayDiffersError(step="approval_given", detail="shown.sheet_digest")
-        read = past.reader.record(said.shown.read_seq)
-        in_time = read is not None and sheet.asked_seq < read.seq < record.seq
-        if read is None or not in_time or not shows_read(read, said.approver, past.decision_id):
-            raise ReplayDiffersError(step="approval_given", detail="shown.read_seq")
-    given = journal_verdicts.approval_given(
-        past.standing, approval, verdict_seq=held.seq, note=note, shown=said.shown
-    )
-    matches(record, given)
-    return f"by {approval.approver}"
-
-
-def approval_refused(past: Past, record: Record) -> str:
-    """Compare who refused what; the note is the person's."""
-    said = journal_verdicts.ApprovalRefused.of(record)
-    held = past.last(Kind.VERDICT_GIVEN, before=record)
-    draft = journal_verdicts.approval_refused(
-        past.standing,
-        said.approver,
-        said.reason,
-        verdict_seq=held.seq,
-        market_time_us=said.market_time_us,
-    )
-    matches(record, draft)
-    return f"by {said.approver}"
-
-
-def reservation_released(past: Past, record: Record) -> str:
-    """Compare whose reservation ended; the reason is the gateway's."""
-    ended = Ending.of(record)
-    past.last(Kind.VERDICT_GIVEN, before=record)
-    draft = journal_verdicts.reservation_released(
-        past.standing, ended.reason, market_time_us=ended.market_time_us
-    )
-    matches(record, draft)
-    return ended.reason
 
 
 def _without(book: Book, decision_id: str) -> Book:

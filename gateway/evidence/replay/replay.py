@@ -21,14 +21,15 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
-from gateway.evidence.replay import cancel as replay_cancels
+from gateway.evidence.replay import answers
 from gateway.evidence.replay import forecast as replay_forecast
 from gateway.evidence.replay import intent as replay_intent
-from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay import planning as replay_plan
-from gateway.evidence.replay import replace as replay_replaces
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
+from gateway.evidence.replay.orders import cancel as replay_cancels
+from gateway.evidence.replay.orders import order as replay_orders
+from gateway.evidence.replay.orders import replace as replay_replaces
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.past import Past
 from gateway.installation.place import Place
@@ -56,11 +57,11 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.GJR_JUDGED: replay_intent.gjr_judged,
     Kind.INTENT_PROPOSED: replay_intent.intent_proposed,
     Kind.VERDICT_GIVEN: replay_intent.verdict_given,
-    Kind.APPROVAL_REQUESTED: replay_intent.approval_requested,
-    Kind.APPROVAL_RESUMED: replay_intent.approval_resumed,
-    Kind.APPROVAL_GIVEN: replay_intent.approval_given,
-    Kind.APPROVAL_REFUSED: replay_intent.approval_refused,
-    Kind.RESERVATION_RELEASED: replay_intent.reservation_released,
+    Kind.APPROVAL_REQUESTED: answers.approval_requested,
+    Kind.APPROVAL_RESUMED: answers.approval_resumed,
+    Kind.APPROVAL_GIVEN: answers.approval_given,
+    Kind.APPROVAL_REFUSED: answers.approval_refused,
+    Kind.RESERVATION_RELEASED: answers.reservation_released,
     Kind.ORDER_SENDING: replay_orders.order_sending,
     Kind.ORDER_SENT: replay_orders.order_sent,
     Kind.ORDER_REFUSED: replay_orders.order_not_sent,

@@ -27,18 +27,20 @@ from gateway.surfaces.api import (
 from gateway.surfaces.api.control import (
     adjustments,
     backfill,
-    cases,
     differences,
-    engine_adds,
-    fairness,
-    flow,
     kill,
     overrides,
     policies,
+    stops,
+)
+from gateway.surfaces.api.control.oversight import (
+    cases,
+    engine_adds,
+    fairness,
+    flow,
     publications,
     reviews,
     scores,
-    stops,
 )
 from gateway.surfaces.following import Following
 from gateway.surfaces.limits import BodyLimit

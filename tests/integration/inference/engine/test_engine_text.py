@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.evidence.fairness.swaps import Recorded, SwapFile, swap_report
+from gateway.evidence.fairness.swaps import RecordedPrompt, SwapFile, swap_report
 from gateway.evidence.replay.engine import again
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.children.engine import EngineChild
@@ -141,7 +141,7 @@ def test_names_in_a_headline_are_exchanged_and_sampled_again(
         }
     )
     with engine_of(pair, tmp_path, DrafterKind.TABLE) as engine:
-        recorded = Recorded(
+        recorded = RecordedPrompt(
             snapshot=snapshot,
             evidence=condense(engine.sample(request).capture, table),
             seed=SEED,

@@ -9,7 +9,7 @@ from audit.records.kinds import Kind
 from gateway.desk.persons.resolution import listed, resolution_statement, resolve
 from gateway.desk.requests import ResolveRequest
 from gateway.errors import ResolutionRefusedError
-from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.policies.policy import development_policy

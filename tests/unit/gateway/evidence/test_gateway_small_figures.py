@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.order import _time_us
+from gateway.evidence.replay.orders.order import _time_us
 from gateway.launch.paper import acceptance_rate as accepted
 from gateway.launch.paper.acceptance_rate import TableFigure
 from inference.codec.codec import ReturnCodec

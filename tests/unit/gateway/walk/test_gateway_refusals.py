@@ -10,7 +10,7 @@ from audit.records.record import Record
 from fix.session.link import HandResult
 from fix.wire.messages import parse
 from gateway.errors import NotReadyError
-from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.answering_broker import framed

@@ -15,7 +15,12 @@ from fix.wire.messages import cancel_replace, parse
 from gateway.desk.agents.replacing import judged_intent, only_reduces
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.intent import state_again
-from gateway.evidence.replay.order import MSG_SEQ_NUM, SESSION_TAGS, TRANSACT_TIME, settled_again
+from gateway.evidence.replay.orders.order import (
+    MSG_SEQ_NUM,
+    SESSION_TAGS,
+    TRANSACT_TIME,
+    settled_again,
+)
 from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.journal import replace as journal
 from gateway.walk.journal.contents import Reservation
