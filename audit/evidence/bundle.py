@@ -47,7 +47,8 @@ def build_bundle(
 ) -> bytes:
     """Return the bundle of a decision under the first checkpoint that covers all of it.
 
-    It has the disavowals of the decision's own records, and its annotations, too.
+    It has the disavowals of the decision's own records, too, and the annotations that this
+    checkpoint covers; a later one is proven by itself, since later maps do not name the decision.
 
     A later checkpoint in it meets the policy; without a policy any cosignature counts.
 
@@ -64,15 +65,14 @@ def build_bundle(
         for record in reader.records(kinds=(Kind.RECORD_DISAVOWED,))
         if record.body["of_stream"] == stream
     ]
-    later = [*disavowals, *annotations_of(reader, decision_id)]
-    checkpoint = covering(reader, max(record.seq for record in (*own, *later)))
+    checkpoint = covering(reader, max(record.seq for record in (*own, *disavowals)))
     own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # with those since added
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     opened = list(opened_sheets(reader, own))
     context += [*opened, *seeds_of(reader, own, checkpoint.size, opened)]
-    context += later
+    context += [*disavowals, *annotations_of(reader, decision_id)]
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
     blobs: dict[str, bytes] = {}

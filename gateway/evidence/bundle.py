@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from audit.errors import TrustPolicyError
-from audit.evidence.bundle import NotYetSignedError, build_bundle
+from audit.evidence.bundle import NotYetSignedError, annotations_of, build_bundle
 from audit.files import appearing, beside, named
 from audit.tlog.note import parse_note
 from audit.tlog.policy import QuorumPolicy
-from audit.verifier.verify import read_bundle, read_link
+from audit.verifier.verify import Bundle, read_bundle, read_link
 from gateway.clock import pause
 from gateway.errors import StateInUseError
 from gateway.evidence.publication.policy import read_policy
@@ -36,6 +36,7 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
     notes = [bundle.note, *([read_link(bundle.link).note] if bundle.link else [])]
     beside(out).write(
         f"{named(out)}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
+        f"{_annotated_later(place, decision_id, bundle)}"
         "check it with a copy of audit/verifier/verify.py that you trust and the log's key"
         " from outside:\n"
         f"  python audit/verifier/verify.py {named(out)} --key KEYFILE\n"
@@ -49,6 +50,14 @@ def _bundle(place: Place, decision_id: str, policy: QuorumPolicy | None) -> byte
     except NotYetSignedError:
         sign_missing(place)
         return build_bundle(place.reader, decision_id, policy)
+
+
+def _annotated_later(place: Place, decision_id: str, bundle: Bundle) -> str:
+    """Return how to prove the annotations that were made after the bundle's checkpoint."""
+    there = {int(stem.partition("-")[0]) for stem in bundle.records}
+    seqs = [one.seq for one in annotations_of(place.reader, decision_id) if one.seq not in there]
+    lines = (f"  annotated later: countersign prove {seq} writes that proof\n" for seq in seqs)
+    return "".join(lines)
 
 
 def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:

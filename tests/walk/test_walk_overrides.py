@@ -55,14 +55,17 @@ def officers(app: App, folder: Path) -> list[str]:
 def test_an_order_leaves_under_an_override_and_its_bundle_proves_it(
     app: App, agent: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert agent.intent("too-large", TOO_LARGE_BP).json()["result"] == "rejected"
+    # another size, for R16 refuses the same order twice in a short time, and nothing lifts R16
+    assert agent.intent("too-large", TOO_LARGE_BP + 20).json()["result"] == "rejected"
     granted(app, tmp_path)
     told = agent.intent("with-override", TOO_LARGE_BP).json()
-    assert told["result"] == "held", told
+    assert told["result"] == "held", [one for one in told["rules"] if one["action"] == "REJECT"]
     name = told["decision_id"]
     assert ("R04.notional", "WARN", "OVERRIDDEN") in [
         (one["rule"], one["action"], one["reason"]) for one in told["rules"]
     ]
+    said = {"sort": "dissent", "text": "too much at once", "instead": "none", "about_seq": None}
+    assert annotations.annotate(app.plan.settings, "auditor", name, said) == 0
     with Agent(app, "approver") as person:
         sheet = person.http.get(f"/v1/decisions/{name}/sheet").json()
         answer = {
@@ -80,8 +83,6 @@ def test_an_order_leaves_under_an_override_and_its_bundle_proves_it(
     verdicts = app.reader.records(stream=f"decision/{name}", kinds=(Kind.VERDICT_GIVEN,))
     assert all(override_in(one) is not None for one in verdicts)
 
-    said = {"sort": "dissent", "text": "too much at once", "instead": "none", "about_seq": None}
-    assert annotations.annotate(app.plan.settings, "auditor", name, said) == 0
     newest = app.reader.head().size
     wait_for(lambda: app.reader.checkpoint_after(newest - 1) is not None, 30.0, part="checkpoint")
     bundle = tmp_path / "bundle.zip"
