@@ -23,7 +23,7 @@ from inference.weights.registry import load_pair, load_table
 from tests.doubles.programs import FIRST_PARTS, ROOT
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
-PAIR = ROOT / "inference" / "models" / "pair_v3"
+PAIR = ROOT / "inference" / "models" / "pair_v4"
 DECISIONS = 24
 
 
@@ -57,7 +57,7 @@ def state(module_state: Path) -> Path:
         *("run", "--decisions", str(DECISIONS), "--exit", "--state", str(module_state))
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "engine     ready: pair_v3" in done.stdout
+    assert "engine     ready: pair_v4" in done.stdout
     return module_state
 
 
