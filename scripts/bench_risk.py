@@ -12,17 +12,20 @@ import platform
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from time import process_time_ns
 
 import msgspec
 
 from risk.evaluate import evaluate
+from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.rules.catalogue import rules_of
 from risk.state.book import Book
 from risk.state.busts import BookFold
 from risk.state.inputs.inputs import Inputs
+from risk.state.state import RiskState
 from risk.verdict import RuleId
 from tests.doubles.full_policy import FULL
 from tests.doubles.random_decisions import decisions
@@ -74,6 +77,12 @@ def nautilus() -> str:
     )
 
 
+@cache
+def drawn(count: int) -> tuple[tuple[Policy, RiskState, Intent], ...]:
+    """Return the decisions of every row; about `count` of each policy."""
+    return tuple(decisions(2 * count, SEED))
+
+
 def verdicts(
     policy: Policy,
     count: int,
@@ -89,7 +98,7 @@ def verdicts(
     """
     rules = tuple(one for one in rules_of(policy) if one.rule_id is not without)
     found = []
-    for own, state, intent in decisions(2 * count, SEED):
+    for own, state, intent in drawn(count):
         if own is not policy:
             continue
         inputs = state.inputs
