@@ -6,19 +6,23 @@ Rules:
 - Any policy, state and intent yield a verdict; an unreadable or unmeasurable input is refused.
 - Every rule runs on every intent, and the action is the join of all results.
 - The verdict has the digests of policy, state and intent.
+- What is measured goes into plain lists (`_Trace`); results are made when somebody reads them.
+  Whatever is not ordinary is judged rule by rule with `run`, which the lists are tested against.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from risk.canonical import RANGE
 from risk.intent import Intent, intent_digest
-from risk.policy.policy import Policy, policy_digest
+from risk.policy.numbers import Numbers, RuleRefusal, numbers_of
+from risk.policy.policy import ALWAYS_ARMED, UNNAMED, Policy, policy_digest
 from risk.rules.catalogue import RULES_1, rules_of
 from risk.rules.control.overriding import lifted
 from risk.rules.control.stops import stop_results
-from risk.rules.rule import Rule, RuleCase, run
+from risk.rules.rule import Check, Measured, Rule, RuleCase, run, whole
 from risk.state.state import RiskState, state_digest
-from risk.state.trace import trace_digest
+from risk.state.trace import sealed_digest, trace_digest
 from risk.verdict import (
     NEWEST_DIGEST,
     Action,
@@ -31,45 +35,232 @@ from risk.verdict import (
     Unit,
     Verdict,
     make_verdict,
+    margin_of,
+    names_digest,
+    numbers_digest,
 )
 
 T = TypeVar("T")
 UNREADABLE: Final = "0" * 64
 """Digest in a verdict of an input without a canonical form."""
+_STATE_DIGESTS: Final = {1: state_digest, 2: trace_digest, 3: sealed_digest}
+_READABLE: Final = (
+    ("policy_readable", Reason.POLICY_MISMATCH),
+    ("intent_readable", Reason.INTENT_MALFORMED),
+    ("state_readable", Reason.STATE_MALFORMED),
+)
+_Other = tuple[int, Outcome, Action, Reason, str]
+_PASS: Final = (Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, "")
+_NOT_APPLICABLE, _REFUSED = Outcome.NOT_APPLICABLE, Outcome.REFUSED
+_PASSED, _ALLOW, _WARN, _REJECT = Outcome.PASS, Action.ALLOW, Action.WARN, Action.REJECT
+_DISARMED, _NEAR = Reason.DISARMED, Reason.NEAR_LIMIT
+_NUMBERS: Final = frozenset({int, type(None)})
 
 
 def evaluate(
-    policy: Policy, state: RiskState, intent: Intent, *, rules: tuple[Rule, ...] | None = None
+    policy: Policy,
+    state: RiskState,
+    intent: Intent,
+    *,
+    rules: tuple[Rule, ...] | None = None,
+    digest_version: int | None = None,
 ) -> Verdict:
     """Return the verdict on an intent; never raises, whatever its arguments.
 
-    `policy` is the one verified in `state.policy_status`; its format says which rules judge. Only
-    tests pass `rules`.
+    `policy` is the one verified in `state.policy_status`; its format says which rules judge. A
+    replay names the version of the recorded verdict's digest. Only tests pass `rules`.
     """
     judging = rules_of(policy) if rules is None else rules
-    first = judging is RULES_1
-    policy_sealed = _sealed(policy_digest, policy)
-    intent_sealed = _sealed(intent_digest, intent)
-    state_sealed = _sealed(state_digest if first else trace_digest, state)
+    version = 1 if judging is RULES_1 else NEWEST_DIGEST
+    if type(digest_version) is int and digest_version in _STATE_DIGESTS:
+        version = digest_version
+    heads = (
+        _sealed(policy_digest, policy),
+        _sealed(intent_digest, intent),
+        _sealed(_STATE_DIGESTS[version], state),
+    )
+    numbers = numbers_of(policy, getattr(intent, "instrument", None))
     case = RuleCase(
         policy=policy,
-        policy_digest=policy_sealed,
-        intent_digest=intent_sealed,
+        policy_digest=heads[0],
+        intent_digest=heads[1],
         state=state,
         intent=intent,
+        numbers=numbers,
     )
-    readable = (
-        _readable("policy_readable", policy_sealed, Reason.POLICY_MISMATCH),
-        _readable("intent_readable", intent_sealed, Reason.INTENT_MALFORMED),
-        _readable("state_readable", state_sealed, Reason.STATE_MALFORMED),
+    if UNREADABLE not in heads and _usual(state):
+        plan = _plan(numbers, judging)
+        trace = None if plan is None else _measured(plan, case)
+        if trace is not None and version == NEWEST_DIGEST:
+            return trace.verdict(heads)
+        if trace is not None:
+            return _made(trace.results(), heads, version)
+    readable = tuple(
+        _r00(check, Scope.ORDER, int(sealed == UNREADABLE), reason)
+        for sealed, (check, reason) in zip(heads, _READABLE, strict=True)
     )
     judged = tuple(result for rule in judging for result in run(rule, case))
+    results = readable + _book_agrees(state) + stop_results(case) + judged
+    return _made(lifted(results, case), heads, version)
+
+
+def _usual(state: RiskState) -> bool:
+    """Return whether nothing but rules judges: no stop, no difference, no limit lifted once."""
+    return state.stops == () and state.book_differs is False and state.override is None
+
+
+class _Row(NamedTuple):
+    """One rule in a plan; `maxima` says of each check whether its limit is a maximum."""
+
+    rule: Rule
+    measure: Callable[[RuleCase], tuple[Measured, ...]]
+    armed: bool
+    note: str
+    maxima: tuple[bool, ...]
+
+
+class _Plan(NamedTuple):
+    """What is the same in every verdict of one policy on one instrument."""
+
+    judging: tuple[Rule, ...]
+    rows: tuple[_Row, ...]
+    names: str
+
+
+class _Trace:
+    """What every check measured; only checks that are no plain passes say more than two numbers."""
+
+    __slots__ = ("judging", "limits", "names", "observed", "others")
+
+    def __init__(self, plan: _Plan) -> None:
+        self.judging, self.names = plan.judging, plan.names
+        self.observed: list[Any] = [0, 0, 0]
+        self.limits: list[Any] = [0, 0, 0]
+        self.others: list[_Other] = []
+
+    def verdict(self, heads: tuple[str, str, str]) -> Verdict:
+        """Return the verdict whose results are made when they are read."""
+        action = max([other[2] for other in self.others], default=_ALLOW)
+        numbers = (self.observed, self.limits, self.others)
+        sealed = numbers_digest(action, heads, self.names, numbers)
+        return Verdict.of_trace(self, action, heads, sealed)
+
+    def results(self) -> tuple[RuleResult, ...]:
+        """Return every check of every rule, in fixed order."""
+        said = {place: (what, then, why, note) for place, what, then, why, note in self.others}
+        found = [_r00(check, Scope.ORDER, 0, reason) for check, reason in _READABLE]
+        checks = ((rule, check) for rule in self.judging for check in rule.checks)
+        for place, (rule, check) in enumerate(checks, len(found)):
+            observed, limit = self.observed[place], self.limits[place]
+            outcome, action, reason, note = said.get(place, _PASS)
+            found.append(
+                RuleResult(
+                    rule_id=rule.rule_id,
+                    check=check.name,
+                    version=rule.version,
+                    scope=check.scope,
+                    observed=observed,
+                    limit=limit,
+                    margin=margin_of(check.bound, observed, limit),
+                    unit=check.unit,
+                    bound=check.bound,
+                    outcome=outcome,
+                    action=action,
+                    reason=reason,
+                    note=note,
+                )
+            )
+        return tuple(found)
+
+
+def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
+    """Return what every rule measured, or None where one fails: then each rule is `run`."""
+    trace = _Trace(plan)
+    observed, limits, others = trace.observed, trace.limits, trace.others
+    place = len(observed)
+    for rule, measure, armed, note, maxima in plan.rows:
+        first = place
+        try:
+            for is_maximum, found in zip(maxima, measure(case), strict=True):
+                value, limit, waived = found.observed, found.limit, found.waived
+                observed.append(value)
+                limits.append(limit)
+                if not armed:
+                    others.append((place, _NOT_APPLICABLE, _ALLOW, _DISARMED, note))
+                elif waived is not None:
+                    others.append((place, _NOT_APPLICABLE, _ALLOW, waived, ""))
+                elif value > limit if is_maximum else value < limit:
+                    others.append((place, *_breach(rule.checks[place - first], found)))
+                elif found.warn_at is not None and value > whole(found.warn_at):
+                    others.append((place, _PASSED, _WARN, _NEAR, ""))
+                place += 1
+        except RuleRefusal as refusal:
+            del observed[first:], limits[first:]
+            while others and others[-1][0] >= first:
+                others.pop()
+            observed += (None,) * len(maxima)
+            limits += (None,) * len(maxima)
+            place = first + len(maxima)
+            outcome, action = (_REFUSED, _REJECT) if armed else (_NOT_APPLICABLE, _ALLOW)
+            others += [(at, outcome, action, refusal.reason, note) for at in range(first, place)]
+        except Exception:  # noqa: BLE001 - `run` finds again what fails, and refuses
+            return None
+    return trace if _in_range(observed, limits) else None
+
+
+def _breach(check: Check, found: Measured) -> tuple[Outcome, Action, Reason, str]:
+    return (
+        Outcome.BREACH,
+        check.breach if found.breach is None else found.breach,
+        check.reason if found.reason is None else found.reason,
+        "",
+    )
+
+
+def _in_range(*lists: list[Any]) -> bool:
+    """Return whether every number is an integer, and small enough that every margin is in range."""
+    sizes = 0
+    for numbers in lists:
+        if not _NUMBERS.issuperset(map(type, numbers)):
+            return False
+        sizes += sum(map(abs, filter(None, numbers)))
+    return sizes < RANGE
+
+
+def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
+    """Return the plan of these rules, kept with the numbers; None if the policy lacks one."""
+    kept = numbers.plan
+    if isinstance(kept, _Plan) and kept.judging is judging:
+        return kept
+    try:
+        rows = tuple(_row(numbers, rule) for rule in judging)
+    except Exception:  # noqa: BLE001 - a refusal for each rule, by `run`
+        return None
+    names = [(RuleId.R00, check, 1, Scope.ORDER, Unit.FLAG, Bound.MAX) for check, _ in _READABLE]
+    names += [
+        (rule.rule_id, check.name, rule.version, check.scope, check.unit, check.bound)
+        for rule in judging
+        for check in rule.checks
+    ]
+    numbers.plan = made = _Plan(judging, rows, names_digest(names))
+    return made
+
+
+def _row(numbers: Numbers, rule: Rule) -> _Row:
+    armed, note = True, ""
+    if rule.rule_id not in ALWAYS_ARMED and rule.rule_id not in UNNAMED:
+        arming = numbers.arming_of(rule.rule_id)
+        armed, note = arming.armed, "" if arming.armed else arming.reason
+    return _Row(rule, rule.measure, armed, note, tuple(c.bound is Bound.MAX for c in rule.checks))
+
+
+def _made(results: tuple[RuleResult, ...], heads: tuple[str, str, str], version: int) -> Verdict:
     return make_verdict(
-        results=lifted(readable + _book_agrees(state) + stop_results(case) + judged, case),
-        policy_digest=policy_sealed,
-        intent_digest=intent_sealed,
-        state_digest=state_sealed,
-        digest_version=1 if first else NEWEST_DIGEST,
+        results=results,
+        policy_digest=heads[0],
+        intent_digest=heads[1],
+        state_digest=heads[2],
+        digest_version=version,
     )
 
 
@@ -90,12 +281,8 @@ def _sealed(digest: Callable[[T], str], value: T) -> str:
         return UNREADABLE
 
 
-def _readable(check: str, sealed: str, reason: Reason) -> RuleResult:
-    """R00: an input without a canonical form cannot be recorded, so it is refused."""
-    return _r00(check, Scope.ORDER, int(sealed == UNREADABLE), reason)
-
-
 def _r00(check: str, scope: Scope, bad: int, reason: Reason) -> RuleResult:
+    """R00: an input without a canonical form cannot be recorded, so it is refused."""
     return RuleResult(
         rule_id=RuleId.R00,
         check=check,

@@ -1,6 +1,7 @@
 """The verdict on one intent: the results of every rule, and their join.
 
-Not here: how a verdict is made (`risk/evaluate.py`) and what it permits (`risk/approved.py`).
+Not here: how a verdict is made (`risk/evaluate.py`), what it permits (`risk/approved.py`), and the
+closed lists of its words (`risk/policy/words.py`).
 
 Rules:
 - Actions are ordered by severity; a verdict's action is the most severe of its results.
@@ -8,259 +9,46 @@ Rules:
 - A margin is never negative on a pass and always negative on a breach.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum, StrEnum
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, json
 
 from risk.canonical import JSON, digest
 from risk.documents import document_of, value_of
 from risk.errors import DocumentError
+from risk.policy.words import Action, Bound, Outcome, Reason, RuleId, Scope, Unit
 
-
-class Action(IntEnum):
-    """What happens to the intent, in order of severity."""
-
-    ALLOW = 0
-    WARN = 1
-    THROTTLE = 2
-    HOLD = 3
-    REJECT = 4
-    HALT = 5
-    KILL = 6
-
-
-NEWEST_DIGEST: Final = 2
+__all__ = [
+    "NEWEST_DIGEST",
+    "Action",
+    "Bound",
+    "Outcome",
+    "Reason",
+    "RuleId",
+    "RuleResult",
+    "Scope",
+    "Trace",
+    "Unit",
+    "Verdict",
+    "is_intact",
+    "join",
+    "make_verdict",
+    "margin_of",
+    "names_digest",
+    "numbers_digest",
+    "verdict_document",
+    "verdict_from_document",
+    "version_of",
+]
+NEWEST_DIGEST: Final = 3
 
 
 def join(actions: Iterable[Action]) -> Action:
     """Return the most severe action; REJECT for none, because no rule has run."""
     return max(actions, default=Action.REJECT)
-
-
-class RuleId(StrEnum):
-    """The closed list of rules, in the order in which they run."""
-
-    R00 = "R00"
-    R01 = "R01"
-    R02 = "R02"
-    R03 = "R03"
-    R04 = "R04"
-    R05 = "R05"
-    R06 = "R06"
-    R07 = "R07"
-    R08 = "R08"
-    R09 = "R09"
-    R10 = "R10"
-    R11 = "R11"
-    R12 = "R12"
-    R13 = "R13"
-    R14 = "R14"
-    R15 = "R15"
-    R16 = "R16"
-    R17 = "R17"
-    R18 = "R18"
-    R19 = "R19"
-    R20 = "R20"
-    R21 = "R21"
-    R22 = "R22"
-    R23 = "R23"
-    R24 = "R24"
-    R25 = "R25"
-    R26 = "R26"
-    R27 = "R27"
-    R28 = "R28"
-    R29 = "R29"
-    R30 = "R30"
-    R31 = "R31"
-    R32 = "R32"
-    R33 = "R33"
-    R34 = "R34"
-    R35 = "R35"
-    R36 = "R36"
-    R37 = "R37"
-    R38 = "R38"
-    R40 = "R40"
-    R42 = "R42"
-    R43 = "R43"
-    R45 = "R45"
-    R46 = "R46"
-    R48 = "R48"
-    R49 = "R49"
-    R50 = "R50"
-    R51 = "R51"
-    R52 = "R52"
-    R53 = "R53"
-    R54 = "R54"
-
-
-class Outcome(StrEnum):
-    """How one check of one rule ended."""
-
-    PASS = "PASS"  # noqa: S105 - an outcome, not a password
-    BREACH = "BREACH"
-    NOT_APPLICABLE = "NOT_APPLICABLE"
-    REFUSED = "REFUSED"
-
-
-class Bound(StrEnum):
-    """Whether a limit is a maximum or a minimum."""
-
-    MAX = "MAX"
-    MIN = "MIN"
-
-
-class Scope(StrEnum):
-    """What a limit applies to."""
-
-    ORDER = "order"
-    INSTRUMENT = "instrument"
-    ACCOUNT = "account"
-    FIRM = "firm"
-
-
-class Unit(StrEnum):
-    """Unit of observed value, limit and margin."""
-
-    FLAG = "flag"
-    LOTS = "lots"
-    MINOR = "minor"
-    BASIS_POINTS = "bp"
-    PERCENT = "pct"
-    MICROSECONDS = "us"
-    MESSAGES = "messages"
-    COUNT = "count"
-    TICKS = "ticks"
-    LOG_RETURN_1E8 = "log_return_1e8"
-
-
-class Reason(StrEnum):
-    """Why a check ended as it did; a closed list."""
-
-    WITHIN_LIMIT = "WITHIN_LIMIT"
-    NEAR_LIMIT = "NEAR_LIMIT"
-    OVERRIDDEN = "OVERRIDDEN"
-    # not applicable
-    DISARMED = "DISARMED"
-    REDUCES_RISK = "REDUCES_RISK"
-    NOT_DIRECTIONAL = "NOT_DIRECTIONAL"
-    NARRATIVE_ABSENT = "NARRATIVE_ABSENT"
-    TOO_FEW_MESSAGES = "TOO_FEW_MESSAGES"
-    NOT_SHORT = "NOT_SHORT"
-    TOO_FEW_ORDERS = "TOO_FEW_ORDERS"
-    EXECUTED = "EXECUTED"
-    OUTSIDE_THE_WINDOW = "OUTSIDE_THE_WINDOW"
-    NOT_AGGRESSIVE = "NOT_AGGRESSIVE"
-    NO_MANDATE = "NO_MANDATE"
-    ONE_SIDED = "ONE_SIDED"
-    TOO_FEW_SCORES = "TOO_FEW_SCORES"
-    # unusable inputs
-    INPUT_MISSING = "INPUT_MISSING"
-    NOT_AN_INTEGER = "NOT_AN_INTEGER"
-    OUT_OF_RANGE = "OUT_OF_RANGE"
-    UNKNOWN_VALUE = "UNKNOWN_VALUE"
-    UNKNOWN_INSTRUMENT = "UNKNOWN_INSTRUMENT"
-    UNKNOWN_CLASS = "UNKNOWN_CLASS"
-    RULE_NOT_IN_POLICY = "RULE_NOT_IN_POLICY"
-    RULE_FAILED = "RULE_FAILED"
-    ACCOUNT_MISMATCH = "ACCOUNT_MISMATCH"
-    INSTRUMENT_MISMATCH = "INSTRUMENT_MISMATCH"
-    CURRENCY_MISMATCH = "CURRENCY_MISMATCH"
-    INTENT_MALFORMED = "INTENT_MALFORMED"
-    STATE_MALFORMED = "STATE_MALFORMED"
-    NO_EQUITY = "NO_EQUITY"
-    POLICY_EXPIRED = "POLICY_EXPIRED"
-    POLICY_UNSIGNED = "POLICY_UNSIGNED"
-    POLICY_NOT_YET_VALID = "POLICY_NOT_YET_VALID"
-    POLICY_MISMATCH = "POLICY_MISMATCH"
-    # breaches
-    KILLED = "KILLED"
-    KILL_EPOCH_DIFFERS = "KILL_EPOCH_DIFFERS"
-    QUANTITY_ABOVE_MAXIMUM = "QUANTITY_ABOVE_MAXIMUM"
-    QUANTITY_BELOW_MINIMUM = "QUANTITY_BELOW_MINIMUM"
-    QUANTITY_OFF_STEP = "QUANTITY_OFF_STEP"
-    NOTIONAL_ABOVE_MAXIMUM = "NOTIONAL_ABOVE_MAXIMUM"
-    PRICE_OUTSIDE_COLLAR = "PRICE_OUTSIDE_COLLAR"
-    POSITION_ABOVE_MAXIMUM = "POSITION_ABOVE_MAXIMUM"
-    SHORT_ABOVE_MAXIMUM = "SHORT_ABOVE_MAXIMUM"
-    GROSS_ABOVE_MAXIMUM = "GROSS_ABOVE_MAXIMUM"
-    NET_ABOVE_MAXIMUM = "NET_ABOVE_MAXIMUM"
-    LEVERAGE_ABOVE_MAXIMUM = "LEVERAGE_ABOVE_MAXIMUM"
-    DAY_LOSS_ABOVE_MAXIMUM = "DAY_LOSS_ABOVE_MAXIMUM"
-    DRAWDOWN_ABOVE_MAXIMUM = "DRAWDOWN_ABOVE_MAXIMUM"
-    MESSAGE_RESERVE_REACHED = "MESSAGE_RESERVE_REACHED"
-    MESSAGE_RATE_ABOVE_MAXIMUM = "MESSAGE_RATE_ABOVE_MAXIMUM"
-    DUPLICATE_INTENT = "DUPLICATE_INTENT"
-    DUPLICATE_ORDER = "DUPLICATE_ORDER"
-    QUOTE_STALE = "QUOTE_STALE"
-    QUOTE_FROM_THE_FUTURE = "QUOTE_FROM_THE_FUTURE"
-    QUOTE_CROSSED = "QUOTE_CROSSED"
-    BOOK_DIFFERS = "BOOK_DIFFERS"
-    ACCOUNT_DIFFERS = "ACCOUNT_DIFFERS"
-    ENTRIES_PAUSED = "ENTRIES_PAUSED"
-    REASONING_ANOMALOUS = "REASONING_ANOMALOUS"
-    DOES_NOT_REDUCE = "DOES_NOT_REDUCE"
-    MARKET_DATA_GAP = "MARKET_DATA_GAP"
-    MARKET_NOT_OPEN = "MARKET_NOT_OPEN"
-    CLOCK_BACKWARDS = "CLOCK_BACKWARDS"
-    FORECAST_STALE = "FORECAST_STALE"
-    FORECAST_FROM_THE_FUTURE = "FORECAST_FROM_THE_FUTURE"
-    NARRATIVE_STALE = "NARRATIVE_STALE"
-    NARRATIVE_FROM_THE_FUTURE = "NARRATIVE_FROM_THE_FUTURE"
-    DIRECTION_NOT_SUPPORTED = "DIRECTION_NOT_SUPPORTED"
-    TOO_FEW_PATHS = "TOO_FEW_PATHS"
-    INTERVAL_TOO_WIDE = "INTERVAL_TOO_WIDE"
-    VOLUME_SHARE_ABOVE_MAXIMUM = "VOLUME_SHARE_ABOVE_MAXIMUM"
-    INSTRUMENT_SHARE_ABOVE_MAXIMUM = "INSTRUMENT_SHARE_ABOVE_MAXIMUM"
-    SECTOR_SHARE_ABOVE_MAXIMUM = "SECTOR_SHARE_ABOVE_MAXIMUM"
-    WOULD_MEET_AN_OWN_ORDER = "WOULD_MEET_AN_OWN_ORDER"
-    RESTRICTED = "RESTRICTED"
-    FAR_ABOVE_USUAL = "FAR_ABOVE_USUAL"
-    MESSAGES_ABOVE_MAXIMUM = "MESSAGES_ABOVE_MAXIMUM"
-    ORDERS_TO_TRADES_ABOVE_MAXIMUM = "ORDERS_TO_TRADES_ABOVE_MAXIMUM"
-    CREDIT_ABOVE_MAXIMUM = "CREDIT_ABOVE_MAXIMUM"
-    MARGIN_ABOVE_EQUITY = "MARGIN_ABOVE_EQUITY"
-    EXECUTIONS_REPEATED = "EXECUTIONS_REPEATED"
-    BURSTS_ABOVE_MAXIMUM = "BURSTS_ABOVE_MAXIMUM"
-    BRIEF_ORDERS_ABOVE_MAXIMUM = "BRIEF_ORDERS_ABOVE_MAXIMUM"
-    MESSAGES_WITHOUT_EXECUTION = "MESSAGES_WITHOUT_EXECUTION"
-    OTHER_SIDE_WITHDRAWN = "OTHER_SIDE_WITHDRAWN"
-    OTHER_SIDE_LEVELS_OPEN = "OTHER_SIDE_LEVELS_OPEN"
-    REVERSAL_ON_THE_SAME_FORECAST = "REVERSAL_ON_THE_SAME_FORECAST"
-    MATCHES_AN_OWN_EXECUTION = "MATCHES_AN_OWN_EXECUTION"
-    NOT_PERMITTED = "NOT_PERMITTED"
-    NOT_LOCATED = "NOT_LOCATED"
-    LOCATE_STALE = "LOCATE_STALE"
-    MOVE_ABOVE_MAXIMUM = "MOVE_ABOVE_MAXIMUM"
-    BARS_STALE = "BARS_STALE"
-    BARS_FROM_THE_FUTURE = "BARS_FROM_THE_FUTURE"
-    HEALTH_STALE = "HEALTH_STALE"
-    DISK_NEARLY_FULL = "DISK_NEARLY_FULL"
-    CLOCK_STEPPED = "CLOCK_STEPPED"
-    REFERENCE_STALE = "REFERENCE_STALE"
-    SHORTFALL_ABOVE_MAXIMUM = "SHORTFALL_ABOVE_MAXIMUM"
-    TRIP_CHANCE_ABOVE_MAXIMUM = "TRIP_CHANCE_ABOVE_MAXIMUM"
-    OWN_LEVELS_STACKED = "OWN_LEVELS_STACKED"
-    SIZES_GROW_BEHIND = "SIZES_GROW_BEHIND"
-    QUOTED_AND_WITHDRAWN = "QUOTED_AND_WITHDRAWN"
-    SHAPE_DENIED = "SHAPE_DENIED"
-    NEEDS_A_PERSON = "NEEDS_A_PERSON"
-    BASKET_ABOVE_MAXIMUM = "BASKET_ABOVE_MAXIMUM"
-    MARKET_STRESSED = "MARKET_STRESSED"
-    MARKET_FALL_ABOVE_MAXIMUM = "MARKET_FALL_ABOVE_MAXIMUM"
-    FORECASTS_DRIFTED = "FORECASTS_DRIFTED"
-    SHARE_OF_THE_CLOSE_ABOVE_MAXIMUM = "SHARE_OF_THE_CLOSE_ABOVE_MAXIMUM"
-    QUOTING_BELOW_MANDATE = "QUOTING_BELOW_MANDATE"
-    QUOTES_UNEQUAL = "QUOTES_UNEQUAL"
-    SPREAD_ABOVE_MANDATE = "SPREAD_ABOVE_MANDATE"
-    MODEL_SHARE_ABOVE_MAXIMUM = "MODEL_SHARE_ABOVE_MAXIMUM"
-    STRATEGIES_AGREE = "STRATEGIES_AGREE"
-    OWN_PUBLICATION = "OWN_PUBLICATION"
-    PROTECTED_ATTRIBUTE = "PROTECTED_ATTRIBUTE"
-    NOT_JUSTIFIED = "NOT_JUSTIFIED"
 
 
 class RuleResult(Struct, frozen=True, kw_only=True, gc=False):
@@ -291,7 +79,15 @@ class RuleResult(Struct, frozen=True, kw_only=True, gc=False):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace(Protocol):
+    """What rules measured, from which results are made once somebody reads them."""
+
+    def results(self) -> tuple[RuleResult, ...]:
+        """Return every check of every rule, in fixed order."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The rules' results, bound to their inputs.
 
@@ -300,7 +96,7 @@ class Verdict:
         results: Every check of every rule, in fixed order.
         policy_digest: 64 zeros, as in the next two, if the input could not be encoded.
         verdict_digest: Digest of all other fields.
-        digest_version: 1: of the canonical document; 2: of the trace (`trace_digest`).
+        digest_version: 1: of the canonical document; 2: of the results as JSON; 3: of the numbers.
     """
 
     action: Action
@@ -310,6 +106,30 @@ class Verdict:
     state_digest: str
     verdict_digest: str
     digest_version: int = 1
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Make the results of a verdict from `of_trace` when they are read first."""
+            trace = self.__dict__.get("_trace") if name == "results" else None
+            if trace is None:
+                raise AttributeError(name)
+            return self.__dict__.setdefault("results", trace.results())
+
+    @classmethod
+    def of_trace(cls, trace: Trace, action: Action, heads: Sequence[str], sealed: str) -> "Verdict":
+        """Return a verdict of the newest digest; `heads` are those of policy, intent and state."""
+        verdict = object.__new__(cls)
+        verdict.__dict__.update(
+            action=action,
+            policy_digest=heads[0],
+            intent_digest=heads[1],
+            state_digest=heads[2],
+            verdict_digest=sealed,
+            digest_version=NEWEST_DIGEST,
+            _trace=trace,
+        )
+        return verdict
 
     @property
     def worst(self) -> tuple[RuleResult, ...]:
@@ -329,9 +149,11 @@ def make_verdict(
 ) -> Verdict:
     """Return the verdict of these results, with its digest."""
     action = join([result.action for result in results])
-    sealed = ""
+    heads, sealed = (policy_digest, intent_digest, state_digest), ""
     if digest_version == NEWEST_DIGEST:
-        sealed = trace_digest(action, policy_digest, intent_digest, state_digest, results)
+        sealed = numbers_digest(action, heads, *_numbers(results))
+    elif digest_version == 2:  # noqa: PLR2004 - every result with all its fields, in their order
+        sealed = _json_digest(("countersign.verdict/2", action, *heads, results))
     unsealed = Verdict(
         action=action,
         results=results,
@@ -348,20 +170,55 @@ def make_verdict(
     return replace(unsealed, verdict_digest=digest("countersign.verdict/1", body))
 
 
-def trace_digest(
+def numbers_digest(
     action: Action,
-    policy_digest: str,
-    intent_digest: str,
-    state_digest: str,
-    results: tuple[RuleResult, ...],
+    heads: Sequence[str],
+    names: str,
+    numbers: tuple[Sequence[int | None], Sequence[int | None], Sequence[object]],
 ) -> str:
     """Return the SHA-256 in hex of a verdict's trace, as JSON in UTF-8 without spaces.
 
-    It is the list of tag, action, the three digests, and the results in their order; a result is an
-    object with its fields in the order of `RuleResult`, and an action its number.
+    It is the list of tag, the action's number, the three digests, `names`, and `numbers`: what each
+    check observed, each one's limit, and the checks that are not plain passes. One of those is the
+    list of its place, outcome, action's number, reason and note; and its margin, if that does not
+    follow from observed value and limit.
     """
-    trace = ("countersign.verdict/2", action, policy_digest, intent_digest, state_digest, results)
+    return _json_digest(("countersign.verdict/3", action, *heads, names, *numbers))
+
+
+def names_digest(checks: Sequence[Sequence[object]]) -> str:
+    """Return the digest of the checks: rule, check, version, scope, unit and bound of each."""
+    return _json_digest(checks)
+
+
+def _json_digest(trace: object) -> str:
     return sha256(json.encode(trace)).hexdigest()
+
+
+def margin_of(bound: Bound, observed: int | None, limit: int | None) -> int | None:
+    """Return how far inside (>= 0) or outside (< 0) a limit is; None if either is missing."""
+    if observed is None or limit is None:
+        return None
+    return limit - observed if bound is Bound.MAX else observed - limit
+
+
+def _numbers(
+    results: Sequence[RuleResult],
+) -> tuple[str, tuple[list[int | None], list[int | None], list[object]]]:
+    """Return `names` and `numbers` of `numbers_digest`."""
+    others: list[object] = []
+    for place, one in enumerate(results):
+        said = (place, one.outcome, one.action, one.reason, one.note)
+        if one.margin != margin_of(one.bound, one.observed, one.limit):
+            others.append((*said, one.margin))
+        elif said[1:] != _PLAIN or one.margin is None:
+            others.append(said)
+    names = [(r.rule_id, r.check, r.version, r.scope, r.unit, r.bound) for r in results]
+    numbers = [one.observed for one in results], [one.limit for one in results], others
+    return names_digest(names), numbers
+
+
+_PLAIN: Final = (Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, "")
 
 
 def is_intact(verdict: Verdict) -> bool:
@@ -374,6 +231,12 @@ def is_intact(verdict: Verdict) -> bool:
         digest_version=verdict.digest_version,
     )
     return again == verdict
+
+
+def version_of(document: Mapping[str, object]) -> int:
+    """Return the version of a recorded verdict's digest, with which a replay gives it again."""
+    version = document.get("digest_version", 1)
+    return version if type(version) is int else NEWEST_DIGEST
 
 
 def verdict_document(verdict: Verdict) -> dict[str, JSON]:

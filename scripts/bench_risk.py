@@ -12,14 +12,20 @@ import platform
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from time import process_time_ns
 
+import msgspec
+
 from risk.evaluate import evaluate
+from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.rules.catalogue import rules_of
 from risk.state.book import Book
 from risk.state.busts import BookFold
+from risk.state.inputs.inputs import Inputs
+from risk.state.state import RiskState
 from risk.verdict import RuleId
 from tests.doubles.full_policy import FULL
 from tests.doubles.random_decisions import decisions
@@ -34,13 +40,16 @@ P50_BAR_US, P99_BAR_US, EVENT_BAR_US = 100.0, 300.0, 10.0
 ABOUT = f"""# What a verdict costs
 
 Written by `make bench-risk`; do not edit. CPU time of one process per verdict, {VERDICTS:,} drawn
-decisions (seed {SEED}); each has paths of its own, so nothing of an earlier one is found
+decisions (seed {SEED}); each has a book, a quote and paths of its own, so nothing of these is found
 again, except
-in the row on paths read before: there the order was sized on the same forecast, as the desk does.
-Format 1 is the first policy. Format 2 has every rule armed; its R52 reads 128 joint paths
-of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most {P99_BAR_US:.0f}
-us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
+in the rows on paths read before: there the order was sized on the same forecast, as the desk does.
+The other inputs are the same objects in every decision, except in the row on new inputs: there
+every source is a copy that no verdict has read. A verdict makes its results when they are read;
+one row reads them. Format 1 is the first policy. Format 2 has every rule armed; its R52 reads 128
+joint paths of 10 bars of two instruments. Bars: p50 at most {P50_BAR_US:.0f} us, p99 at most
+{P99_BAR_US:.0f} us, with every rule; a book's update at most {EVENT_BAR_US:.0f} us an event.
 """
+_READ = msgspec.json.Decoder(Inputs | None)
 NAUTILUS = "COUNTERSIGN_NAUTILUS_PYTHON"
 """Names the Python of an environment that has nautilus_trader; without it nothing is said of it."""
 
@@ -68,13 +77,28 @@ def nautilus() -> str:
     )
 
 
+@cache
+def drawn(count: int) -> tuple[tuple[Policy, RiskState, Intent], ...]:
+    """Return the decisions of every row; about `count` of each policy."""
+    return tuple(decisions(2 * count, SEED))
+
+
 def verdicts(
-    policy: Policy, count: int, without: RuleId | None = None, *, known: bool = False
+    policy: Policy,
+    count: int,
+    without: RuleId | None = None,
+    *,
+    known: bool = False,
+    new: bool = False,
+    read: bool = False,
 ) -> list[float]:
-    """Return the CPU time of each verdict, microseconds, sorted; `known`: on paths read before."""
+    """Return the CPU time of each verdict, microseconds, sorted.
+
+    `known`: on paths read before; `new`: every input is a copy; `read`: its results are read.
+    """
     rules = tuple(one for one in rules_of(policy) if one.rule_id is not without)
     found = []
-    for own, state, intent in decisions(2 * count, SEED):
+    for own, state, intent in drawn(count):
         if own is not policy:
             continue
         inputs = state.inputs
@@ -82,8 +106,12 @@ def verdicts(
             not known and inputs is not None and inputs.paths is not None
         ):  # as each decision's forecast brings
             state = replace(state, inputs=replace(inputs, paths=copy.copy(inputs.paths)))  # noqa: PLW2901
+        if new:
+            state = replace(state, inputs=_READ.decode(msgspec.json.encode(state.inputs)))  # noqa: PLW2901
         began = process_time_ns()
-        evaluate(policy, state, intent, rules=None if without is None else rules)
+        verdict = evaluate(policy, state, intent, rules=None if without is None else rules)
+        if read:
+            _ = verdict.results
         found.append((process_time_ns() - began) / 1_000)
     return sorted(found[len(found) // 10 :])  # the first ones warm up
 
@@ -119,6 +147,10 @@ def main() -> int:
         "format 1, 17 rules": verdicts(PLAYBACK, count),
         "format 2, every rule": every,
         "format 2, every rule, paths read before": verdicts(FULL, count, known=True),
+        "format 2, every rule, paths read before, results read": verdicts(
+            FULL, count, known=True, read=True
+        ),
+        "format 2, every rule, all inputs new": verdicts(FULL, count, new=True),
         "format 2 without R52": verdicts(FULL, count, RuleId.R52),
     }
     reached = at(every, 0.5) <= P50_BAR_US and at(every, 0.99) <= P99_BAR_US

@@ -2,11 +2,13 @@
 
 Not here: rules.
 
+    words     closed lists: actions, rules, outcomes, units, reasons
     stated    a number with its unit and its reasons
     families  numbers of the rules that came with format 2
     policy    limits and parameters, parsed strictly
     jurisdiction  what a jurisdiction asks of a policy
     merging   a policy and packs, to the strictest of each limit
+    numbers   its numbers for one instrument, quick to read
     text      the same as TOML with comments, for people
     changes   what differs between two policies: what loosens, what tightens
     signing   signatures over a policy

@@ -36,21 +36,10 @@ def _confidence(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=p_up if side_of(case) is Side.BUY else BP - p_up,
             limit=limits.directional_p_up_min.value,
-            reason=Reason.DIRECTION_NOT_SUPPORTED,
             waived=waived,
         ),
-        Measured(
-            observed=whole(forecast.n_paths),
-            limit=limits.paths_min.value,
-            reason=Reason.TOO_FEW_PATHS,
-            waived=waived,
-        ),
-        Measured(
-            observed=width,
-            limit=limits.interval_width_max.value,
-            reason=Reason.INTERVAL_TOO_WIDE,
-            waived=waived,
-        ),
+        Measured(observed=whole(forecast.n_paths), limit=limits.paths_min.value, waived=waived),
+        Measured(observed=width, limit=limits.interval_width_max.value, waived=waived),
     )
 
 
@@ -59,9 +48,26 @@ R26: Final = Rule(
     version=1,
     title="Model confidence: closed-form probability of the direction, paths, interval width",
     checks=(
-        Check(name="direction", unit=Unit.BASIS_POINTS, scope=Scope.ORDER, bound=Bound.MIN),
-        Check(name="paths", unit=Unit.COUNT, scope=Scope.ORDER, bound=Bound.MIN),
-        Check(name="interval", unit=Unit.LOG_RETURN_1E8, scope=Scope.ORDER),
+        Check(
+            name="direction",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ORDER,
+            bound=Bound.MIN,
+            reason=Reason.DIRECTION_NOT_SUPPORTED,
+        ),
+        Check(
+            name="paths",
+            unit=Unit.COUNT,
+            scope=Scope.ORDER,
+            bound=Bound.MIN,
+            reason=Reason.TOO_FEW_PATHS,
+        ),
+        Check(
+            name="interval",
+            unit=Unit.LOG_RETURN_1E8,
+            scope=Scope.ORDER,
+            reason=Reason.INTERVAL_TOO_WIDE,
+        ),
     ),
     measure=_confidence,
 )

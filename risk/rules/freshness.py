@@ -11,10 +11,6 @@ from risk.state.state import Phase
 from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 
-def _at_most(observed: int, limit: int, reason: Reason, waived: Reason | None = None) -> Measured:
-    return Measured(observed=observed, limit=limit, reason=reason, waived=waived)
-
-
 def _market(case: RuleCase) -> tuple[Measured, ...]:
     quote = case.state.quote
     if quote is None:
@@ -25,11 +21,11 @@ def _market(case: RuleCase) -> tuple[Measured, ...]:
     age = positive(case.state.now_us) - positive(quote.time_us)
     gap = whole(quote.seq_gap)
     return (
-        _at_most(age, case.for_class.quote_age_max.value, Reason.QUOTE_STALE),
-        _at_most(max(0, -age), 0, Reason.QUOTE_FROM_THE_FUTURE),
-        Measured(observed=ask - bid, limit=1, reason=Reason.QUOTE_CROSSED),
-        _at_most(abs(gap), 0, Reason.MARKET_DATA_GAP),
-        _at_most(int(quote.phase is not Phase.OPEN), 0, Reason.MARKET_NOT_OPEN),
+        Measured(observed=age, limit=case.for_class.quote_age_max.value),
+        Measured(observed=max(0, -age), limit=0),
+        Measured(observed=ask - bid, limit=1),
+        Measured(observed=abs(gap), limit=0),
+        Measured(observed=int(quote.phase is not Phase.OPEN), limit=0),
     )
 
 
@@ -48,14 +44,12 @@ def _inputs(case: RuleCase) -> tuple[Measured, ...]:
     narrative_age = 0 if narrative is None else now - positive(narrative)
     waived = Reason.NARRATIVE_ABSENT if absent is True else None
     return (
-        _at_most(
-            ratio_up(max(0, age), 10_000, reach),
-            limits.forecast_age_max.value,
-            Reason.FORECAST_STALE,
+        Measured(
+            observed=ratio_up(max(0, age), 10_000, reach), limit=limits.forecast_age_max.value
         ),
-        _at_most(max(0, -age), 0, Reason.FORECAST_FROM_THE_FUTURE),
-        _at_most(narrative_age, limits.narrative_age_max.value, Reason.NARRATIVE_STALE, waived),
-        _at_most(max(0, -narrative_age), 0, Reason.NARRATIVE_FROM_THE_FUTURE, waived),
+        Measured(observed=max(0, -age), limit=0),
+        Measured(observed=narrative_age, limit=limits.narrative_age_max.value, waived=waived),
+        Measured(observed=max(0, -narrative_age), limit=0, waived=waived),
     )
 
 
@@ -64,11 +58,27 @@ R24: Final = Rule(
     version=1,
     title="Market data: fresh, not crossed or locked, complete, market open",
     checks=(
-        Check(name="quote_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
-        Check(name="quote_ahead", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
-        Check(name="spread", unit=Unit.TICKS, scope=Scope.INSTRUMENT, bound=Bound.MIN),
-        Check(name="gap", unit=Unit.COUNT, scope=Scope.INSTRUMENT),
-        Check(name="phase", unit=Unit.FLAG, scope=Scope.INSTRUMENT),
+        Check(
+            name="quote_age",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.QUOTE_STALE,
+        ),
+        Check(
+            name="quote_ahead",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.QUOTE_FROM_THE_FUTURE,
+        ),
+        Check(
+            name="spread",
+            unit=Unit.TICKS,
+            scope=Scope.INSTRUMENT,
+            bound=Bound.MIN,
+            reason=Reason.QUOTE_CROSSED,
+        ),
+        Check(name="gap", unit=Unit.COUNT, scope=Scope.INSTRUMENT, reason=Reason.MARKET_DATA_GAP),
+        Check(name="phase", unit=Unit.FLAG, scope=Scope.INSTRUMENT, reason=Reason.MARKET_NOT_OPEN),
     ),
     measure=_market,
 )
@@ -78,10 +88,30 @@ R25: Final = Rule(
     version=1,
     title="Forecast and narrative: fresh for their horizon, not from the future",
     checks=(
-        Check(name="forecast_age", unit=Unit.BASIS_POINTS, scope=Scope.ORDER),
-        Check(name="forecast_ahead", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
-        Check(name="narrative_age", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
-        Check(name="narrative_ahead", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
+        Check(
+            name="forecast_age",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ORDER,
+            reason=Reason.FORECAST_STALE,
+        ),
+        Check(
+            name="forecast_ahead",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.ORDER,
+            reason=Reason.FORECAST_FROM_THE_FUTURE,
+        ),
+        Check(
+            name="narrative_age",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.ORDER,
+            reason=Reason.NARRATIVE_STALE,
+        ),
+        Check(
+            name="narrative_ahead",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.ORDER,
+            reason=Reason.NARRATIVE_FROM_THE_FUTURE,
+        ),
     ),
     measure=_inputs,
 )

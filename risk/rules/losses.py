@@ -12,7 +12,7 @@ Rules:
 
 from typing import Final
 
-from risk.rules.exposure import equity_minor, reduces
+from risk.rules.exposure import equity_of, reduces
 from risk.rules.rule import Check, Measured, Rule, RuleCase, positive, ratio_up, whole
 from risk.state.book import DayResult
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
@@ -31,7 +31,7 @@ def _warn_at(case: RuleCase, limit: int) -> int:
 
 def _day_loss(case: RuleCase) -> tuple[Measured, ...]:
     book, limits = case.state.book, case.policy.account
-    equity_minor(book)
+    equity_of(case)
     cooling = limits.cooling_days.value
     days = (book.day, *(book.past_days[-cooling:] if cooling else ()))
     limit = limits.day_loss_max.value
@@ -39,8 +39,6 @@ def _day_loss(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=max(_loss_bp(day) for day in days),
             limit=limit,
-            breach=Action.HALT,
-            reason=Reason.DAY_LOSS_ABOVE_MAXIMUM,
             warn_at=_warn_at(case, limit),
             waived=Reason.REDUCES_RISK if reduces(case) else None,
         ),
@@ -52,10 +50,8 @@ def _drawdown(case: RuleCase) -> tuple[Measured, ...]:
     peak, limit = positive(book.peak_minor), case.policy.account.drawdown_max.value
     return (
         Measured(
-            observed=ratio_up(peak - equity_minor(book), BP, peak),
+            observed=ratio_up(peak - equity_of(case), BP, peak),
             limit=limit,
-            breach=Action.HALT,
-            reason=Reason.DRAWDOWN_ABOVE_MAXIMUM,
             warn_at=_warn_at(case, limit),
             waived=Reason.REDUCES_RISK if reduces(case) else None,
         ),
@@ -66,7 +62,15 @@ R11: Final = Rule(
     rule_id=RuleId.R11,
     version=1,
     title="Daily loss: worst point of the day, and of the last finished days",
-    checks=(Check(name="day_loss", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="day_loss",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.DAY_LOSS_ABOVE_MAXIMUM,
+            breach=Action.HALT,
+        ),
+    ),
     measure=_day_loss,
 )
 
@@ -74,6 +78,14 @@ R12: Final = Rule(
     rule_id=RuleId.R12,
     version=1,
     title="Trailing drawdown from the highest equity ever",
-    checks=(Check(name="drawdown", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="drawdown",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.DRAWDOWN_ABOVE_MAXIMUM,
+            breach=Action.HALT,
+        ),
+    ),
     measure=_drawdown,
 )

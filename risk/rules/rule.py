@@ -11,14 +11,15 @@ Rules:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from msgspec import Struct
 
 from risk.canonical import RANGE
 from risk.intent import Intent
 from risk.policy.families.families import Families
+from risk.policy.numbers import BROKEN, Numbers, Refusing, RuleRefusal, numbers_of
 from risk.policy.policy import (
     ALWAYS_ARMED,
     UNNAMED,
@@ -31,100 +32,132 @@ from risk.state.inputs.inputs import Inputs
 from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
 
+__all__ = [
+    "Check",
+    "Measured",
+    "Rule",
+    "RuleCase",
+    "RuleRefusal",
+    "counted",
+    "positive",
+    "ratio_up",
+    "run",
+    "truth",
+    "whole",
+]
+_NO_INPUTS: Final[Any] = Refusing(Reason.INPUT_MISSING)
 
-class RuleRefusal(Exception):  # noqa: N818 - an outcome, caught in `run`
-    """A rule cannot judge, for this reason."""
 
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason.value)
-        self.reason = reason
+class Memo:
+    """What several rules measure alike, for one intent; None until the first of them does."""
+
+    __slots__ = (
+        "equity",
+        "exposure",
+        "lots_around",
+        "order_minor",
+        "pending",
+        "reduces",
+        "touch",
+    )
+
+    def __init__(self) -> None:
+        self.equity: int | None = None
+        self.exposure: Any = None
+        self.lots_around: tuple[int, int, int] | None = None
+        self.order_minor: int | None = None
+        self.pending: Any = None
+        self.reduces: bool | None = None
+        self.touch: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCase:
-    """What a rule may read; `memo` keeps what several rules measure alike, for this intent."""
+    """What a rule may read. To read a part that policy or state lacks is a refusal.
 
+    Attributes:
+        policy: The policy's numbers, those that hold for every instrument.
+        for_instrument: Its section of the intent's instrument.
+        for_class: Its section of that instrument's class.
+        families: Its numbers of the rules of format 2.
+        inputs: What the gateway gathered for the rules of format 2.
+        memo: What several rules measure alike, for this intent.
+    """
+
+    __slots__ = (
+        *("policy", "policy_digest", "intent_digest", "state", "intent", "inputs", "numbers"),
+        *("for_instrument", "for_class", "families", "memo"),
+    )
     policy: Policy
-    policy_digest: str
-    intent_digest: str
-    state: RiskState
-    intent: Intent
-    memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    for_instrument: InstrumentPolicy
+    for_class: ClassPolicy
+    families: Families
+    inputs: Inputs
 
-    @property
-    def for_instrument(self) -> InstrumentPolicy:
-        """The policy's section of the intent's instrument, or a refusal."""
-        section = self.memo.get("instrument")
-        if not isinstance(section, InstrumentPolicy):
-            section = self.policy.of_instrument(self.intent.instrument)
-            if section is None:
-                raise RuleRefusal(Reason.UNKNOWN_INSTRUMENT)
-            self.memo["instrument"] = section
-        return section
-
-    @property
-    def for_class(self) -> ClassPolicy:
-        """The policy's section of that instrument's class, or a refusal."""
-        section = self.memo.get("class")
-        if not isinstance(section, ClassPolicy):
-            section = self.policy.of_class(self.for_instrument.asset_class)
-            if section is None:
-                raise RuleRefusal(Reason.UNKNOWN_CLASS)
-            self.memo["class"] = section
-        return section
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        policy_digest: str,
+        intent_digest: str,
+        state: RiskState,
+        intent: Intent,
+        numbers: Numbers | None = None,
+    ) -> None:
+        if numbers is None:
+            numbers = numbers_of(policy, getattr(intent, "instrument", BROKEN))
+        self.policy_digest = policy_digest
+        self.intent_digest = intent_digest
+        self.state = state
+        self.intent = intent
+        self.numbers = numbers
+        self.policy = numbers.policy
+        self.families = numbers.families
+        self.for_instrument = numbers.for_instrument
+        self.for_class = numbers.for_class
+        inputs: Any = getattr(state, "inputs", BROKEN)
+        self.inputs = _NO_INPUTS if inputs is None else inputs
+        self.memo = Memo()
 
     def arming_of(self, rule: RuleId) -> Arming:
         """The entry of a rule in the class of the intent's instrument, or a refusal."""
         if rule in UNNAMED:
             return Arming(rule=rule, armed=True, reason="")
-        armings = self.memo.get("armings")
-        if not isinstance(armings, dict):
-            self.memo["armings"] = armings = self.policy.armings_of(self.for_class.asset_class)
-        arming = armings.get(rule)
-        if not isinstance(arming, Arming):
-            raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
-        return arming
-
-    @property
-    def families(self) -> Families:
-        """The policy's numbers of the rules of format 2, or a refusal."""
-        if self.policy.families is None:
-            raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
-        return self.policy.families
-
-    @property
-    def inputs(self) -> Inputs:
-        """What the gateway gathered for the rules of format 2, or a refusal."""
-        if self.state.inputs is None:
-            raise RuleRefusal(Reason.INPUT_MISSING)
-        return self.state.inputs
+        return self.numbers.arming_of(rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One measurement of a rule: name, unit, scope, and the kind of limit."""
+    """One measurement of a rule: name, unit, scope, the kind of limit, and what a breach means.
+
+    Attributes:
+        reason: Explains a breach, unless the measurement gives another reason.
+        breach: Action on a breach, likewise.
+    """
 
     name: str
     unit: Unit
     scope: Scope
     bound: Bound = Bound.MAX
+    reason: Reason = Reason.RULE_FAILED
+    breach: Action = Action.REJECT
 
 
-class Measured(Struct, frozen=True, kw_only=True, gc=False):
+class Measured(Struct, frozen=True, gc=False):
     """What a check found.
 
     Attributes:
-        breach: Action on a breach, which `reason` explains.
-        warn_at: Above this value a pass warns; None for no warning.
         waived: Why the check does not apply to this intent; None if it does.
+        warn_at: Above this value a pass warns; None for no warning.
+        reason: Explains a breach; None: the check's.
+        breach: Action on a breach; None: the check's.
     """
 
     observed: int
     limit: int
-    reason: Reason
-    breach: Action = Action.REJECT
-    warn_at: int | None = None
     waived: Reason | None = None
+    warn_at: int | None = None
+    reason: Reason | None = None
+    breach: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,38 +173,36 @@ class Rule:
 
 def whole(value: object) -> int:
     """Return an integer in range, or refuse: None, bool, float and huge numbers never pass."""
+    if type(value) is int and -RANGE < value < RANGE:
+        return value
     if value is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     if type(value) is not int:
         raise RuleRefusal(Reason.NOT_AN_INTEGER)
-    if not -RANGE < value < RANGE:
-        raise RuleRefusal(Reason.OUT_OF_RANGE)
-    return value
+    raise RuleRefusal(Reason.OUT_OF_RANGE)
 
 
 def positive(value: object) -> int:
     """Return an integer in range above zero, or refuse."""
-    number = whole(value)
-    if number <= 0:
-        raise RuleRefusal(Reason.OUT_OF_RANGE)
-    return number
+    if type(value) is int and 0 < value < RANGE:
+        return value
+    whole(value)
+    raise RuleRefusal(Reason.OUT_OF_RANGE)
 
 
 def counted(value: object) -> int:
     """Return an integer in range that is not negative, or refuse."""
-    number = whole(value)
-    if number < 0:
-        raise RuleRefusal(Reason.OUT_OF_RANGE)
-    return number
+    if type(value) is int and 0 <= value < RANGE:
+        return value
+    whole(value)
+    raise RuleRefusal(Reason.OUT_OF_RANGE)
 
 
 def truth(value: object) -> bool:
     """Return a boolean, or refuse."""
-    if value is None:
-        raise RuleRefusal(Reason.INPUT_MISSING)
-    if type(value) is not bool:
-        raise RuleRefusal(Reason.UNKNOWN_VALUE)
-    return value
+    if type(value) is bool:
+        return value
+    raise RuleRefusal(Reason.INPUT_MISSING if value is None else Reason.UNKNOWN_VALUE)
 
 
 def ratio_up(part: int, scale: int, base: int) -> int:
@@ -211,7 +242,9 @@ def _judge(rule: Rule, check: Check, found: Measured, arming: Arming) -> RuleRes
     elif found.waived is not None:
         outcome, reason = Outcome.NOT_APPLICABLE, found.waived
     elif margin < 0:
-        outcome, action, reason = Outcome.BREACH, found.breach, found.reason
+        outcome = Outcome.BREACH
+        action = check.breach if found.breach is None else found.breach
+        reason = check.reason if found.reason is None else found.reason
     elif found.warn_at is not None and observed > whole(found.warn_at):
         action, reason = Action.WARN, Reason.NEAR_LIMIT
     return RuleResult(

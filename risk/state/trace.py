@@ -4,7 +4,10 @@ Rules:
 - The digest covers JSON in UTF-8 without spaces: the tag, then the state's fields in their order.
 - A field or an input that is None, false or empty is left out, so that a later one changes no old
   digest.
+- In version 3 the forecast and the joint paths, which are large and judged many times, stand there
+  as the SHA-256 of their JSON and of their numbers (`risk/state/paths/arrays.py`).
 - What does not read back as its type has no digest: a float, a boolean for a number, a None.
+- What is frozen and judged many times is encoded once, and kept by identity.
 """
 
 from collections.abc import Callable
@@ -15,89 +18,130 @@ from typing import Any, Final, get_args, get_type_hints
 
 from msgspec import Raw, json
 
+from inference.forecast.forecast import Forecast
 from risk.errors import DocumentError
 from risk.state.inputs.inputs import Inputs
+from risk.state.paths.joint import BookPaths
 from risk.state.state import RiskState
 
-_KEPT: Final = 256
-_READ: Final[dict[int, tuple[object, Raw]]] = {}
-"""JSON of books, forecasts and the like, by identity: they are frozen and judged many times."""
+_KEPT: Final = 64
+"""Values of one type that stay encoded."""
 
 _Reader = Callable[[Any], object]
 
 
 def trace_digest(state: RiskState) -> str:
-    """Return the digest of a state (hex SHA-256).
+    """Return the digest of a state, version 2 (hex SHA-256).
 
     Raises:
         DocumentError: A field holds a value of another type.
     """
+    return _digest(state, "countersign.state/2", _FIELDS)
+
+
+def sealed_digest(state: RiskState) -> str:
+    """Return the digest of a state, version 3 (hex SHA-256); raises as `trace_digest`."""
+    return _digest(state, "countersign.state/3", _FIELDS_3)
+
+
+def _digest(state: RiskState, tag: str, readers: "_Readers") -> str:
     if type(state) is not RiskState:
         raise DocumentError("not a state")
     try:
-        found = {"tag": "countersign.state/2", **_parts(state, _FIELDS)}
-        return sha256(json.encode(found)).hexdigest()
+        return sha256(json.encode(_parts(state, readers, {"tag": tag}))).hexdigest()
     except DocumentError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a wrong value makes of the encoder
         raise DocumentError(f"a state without JSON: {error}") from None
 
 
-def _parts(value: object, readers: tuple[tuple[str, _Reader], ...]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, read in readers:
+_Readers = tuple[tuple[str, dict[int, tuple[object, object]], _Reader], ...]
+
+
+def _parts(value: object, readers: _Readers, found: dict[str, object]) -> dict[str, object]:
+    for name, known, read in readers:
         part = getattr(value, name)
-        if part is not None and part is not False and part != ():
+        kept = known.get(id(part))
+        if kept is not None and kept[0] is part:
+            found[name] = kept[1]
+        elif part is not None and part is not False and (type(part) is not tuple or part):
             found[name] = read(part)
     return found
 
 
-def _inputs(value: object) -> dict[str, object]:
-    if type(value) is not Inputs:
-        raise DocumentError("not inputs")
-    return _parts(value, _SOURCES)
+def _inputs_by(readers: _Readers) -> _Reader:
+    def read(value: object) -> object:
+        if type(value) is not Inputs:
+            raise DocumentError("not inputs")
+        return _parts(value, readers, {})
+
+    return read
 
 
-def _reader(hint: Any) -> _Reader:  # noqa: ANN401 - a type
+def _plain(kind: type) -> _Reader:
+    def read(value: object) -> object:
+        if type(value) is not kind:
+            raise DocumentError(f"a field holds {type(value).__name__}")
+        return value
+
+    return read
+
+
+def _checked(decoder: json.Decoder[Any]) -> Callable[[Any], Raw]:
+    def read(value: object) -> Raw:
+        data = json.encode(value)
+        if decoder.decode(data) != value:
+            raise DocumentError("a field does not read back as it is")
+        return Raw(data)
+
+    return read
+
+
+def _named(read: Callable[[Any], Raw]) -> _Reader:
+    return lambda value: sha256(bytes(read(value))).hexdigest()
+
+
+def _paths(value: object) -> str:
+    from risk.state.paths.arrays import numbers_digest  # noqa: PLC0415 - numpy, only where paths are judged
+
+    return numbers_digest(value)
+
+
+def _kept(read: _Reader, known: dict[int, tuple[object, object]]) -> _Reader:
+    def keep(value: object) -> object:
+        made = read(value)
+        if len(known) >= _KEPT:
+            known.clear()
+        known[id(value)] = (value, made)
+        return made
+
+    return keep
+
+
+def _reader(hint: Any, known: dict[int, tuple[object, object]], *, third: bool) -> _Reader:  # noqa: ANN401 - a type
     """Return what makes JSON of a field, and refuses a value of another type."""
     if isinstance(hint, UnionType):
         (hint,) = (one for one in get_args(hint) if one is not type(None))
     if hint is Inputs:
-        return _inputs
+        return _inputs_by(_readers(Inputs, third=third))
     if hint in {int, bool, str}:
-        return lambda value: _plain(value, hint)
-    decoder = json.Decoder(hint)
-    return lambda value: _kept(value, decoder) if is_dataclass(hint) else _checked(value, decoder)
+        return _plain(hint)
+    checked = _checked(json.Decoder(hint))
+    if third and hint is BookPaths:
+        return _kept(_paths, known)
+    if third and hint is Forecast:
+        return _kept(_named(checked), known)
+    return _kept(checked, known) if is_dataclass(hint) else checked
 
 
-def _plain(value: object, kind: type) -> object:
-    if type(value) is not kind:
-        raise DocumentError(f"a field holds {type(value).__name__}")
-    return value
-
-
-def _checked(value: object, decoder: json.Decoder[Any]) -> Raw:
-    data = json.encode(value)
-    if decoder.decode(data) != value:
-        raise DocumentError("a field does not read back as it is")
-    return Raw(data)
-
-
-def _kept(value: object, decoder: json.Decoder[Any]) -> Raw:
-    kept = _READ.get(id(value))
-    if kept is not None and kept[0] is value:
-        return kept[1]
-    made = _checked(value, decoder)
-    if len(_READ) >= _KEPT:
-        _READ.clear()
-    _READ[id(value)] = (value, made)
-    return made
-
-
-def _readers(kind: type) -> tuple[tuple[str, _Reader], ...]:
+def _readers(kind: type, *, third: bool) -> _Readers:
     hints = get_type_hints(kind)
-    return tuple((one.name, _reader(hints[one.name])) for one in fields(kind))
+    made: list[tuple[str, dict[int, tuple[object, object]], _Reader]] = []
+    for one in fields(kind):
+        known: dict[int, tuple[object, object]] = {}
+        made.append((one.name, known, _reader(hints[one.name], known, third=third)))
+    return tuple(made)
 
 
-_FIELDS: Final = _readers(RiskState)
-_SOURCES: Final = _readers(Inputs)
+_FIELDS: Final = _readers(RiskState, third=False)
+_FIELDS_3: Final = _readers(RiskState, third=True)

@@ -103,7 +103,8 @@ class RecordedShadow:
             renewal=False,
             inputs=None if inputs is None else replace(inputs, paths=case.book_paths),
         )
-        return evaluate(self._policy, state, intent), state
+        version = self._basis.digest_version
+        return evaluate(self._policy, state, intent, digest_version=version), state
 
 
 def quote_taken(past: Past, record: Record) -> str:
@@ -187,8 +188,9 @@ def verdict_given(past: Past, record: Record) -> str:
     case, _ = past.opened(record)
     state, intent = case_of_verdict(past, record)
     given = journal_verdicts.VerdictGiven.of(record)
-    basis = journal_verdicts.VerdictBasis.of(record).basis_seq
-    verdict = evaluate(past.policy, state, intent)
+    rested = journal_verdicts.VerdictBasis.of(record)
+    basis = rested.basis_seq
+    verdict = evaluate(past.policy, state, intent, digest_version=rested.digest_version)
     approval: Approval | None = None
     if case.attempt:
         agreed = past.last(Kind.APPROVAL_GIVEN, before=record)

@@ -23,6 +23,7 @@ from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
 from risk.state.paths.joint import paths_digest
 from risk.state.state import KillState, Phase, Quote
+from risk.verdict import version_of
 
 GATEWAY: Final = "gateway"
 
@@ -279,6 +280,12 @@ class TwinBasis(TwinJudged, frozen=True, kw_only=True):
     state: KillState | None
     policy_status: dict[str, Any] | None
     inputs: dict[str, Any] | None = None
+    verdict: dict[str, Any] | None = None
+
+    @property
+    def digest_version(self) -> int:
+        """The version of the verdict's digest."""
+        return version_of(self.verdict or {})
 
     @property
     def judged_inputs(self) -> Inputs | None:

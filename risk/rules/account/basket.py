@@ -27,7 +27,6 @@ def _basket(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=whole(counted(basket.others_minor) + order_minor(case)),
             limit=case.families.account.basket_max.value,
-            reason=Reason.BASKET_ABOVE_MAXIMUM,
         ),
     )
 
@@ -36,6 +35,10 @@ R21: Final = Rule(
     rule_id=RuleId.R21,
     version=1,
     title="Basket: the value of all orders of one decision group",
-    checks=(Check(name="basket", unit=Unit.MINOR, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="basket", unit=Unit.MINOR, scope=Scope.ACCOUNT, reason=Reason.BASKET_ABOVE_MAXIMUM
+        ),
+    ),
     measure=_basket,
 )

@@ -10,22 +10,17 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(5).
 from collections.abc import Collection
 from typing import Final
 
-from risk.rules.exposure import exposure, own
+from risk.rules.exposure import exposure, pending
 from risk.rules.limits import BP
-from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, ratio_up
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
 def _standing(case: RuleCase, symbols: Collection[str]) -> int:
     """Return the value of what is held and pending in some instruments, in minor units."""
-    book, skip = case.state.book, own(case)
-    total = sum(abs(whole(p.value_minor)) for p in book.positions if p.instrument in symbols)
-    for held in book.reservations:
-        if held.instrument in symbols and (not skip or held.decision_id != skip):
-            marked = book.position(held.instrument)
-            price = max(positive(held.limit_ticks), 0 if marked is None else marked.mark_ticks)
-            total += positive(held.open_lots) * price * positive(held.unit_minor)
-    return whole(total)
+    held = [abs(p.value_minor) for p in case.state.book.positions if p.instrument in symbols]
+    waiting = [one.value_minor for one in pending(case) if one.instrument in symbols]
+    return sum(held) + sum(waiting)
 
 
 def _of_sector(case: RuleCase) -> frozenset[str]:
@@ -53,15 +48,11 @@ def _concentration(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=ratio_up(own_value, BP, found.equity_minor),
             limit=limits.instrument_share_max.value,
-            reason=Reason.INSTRUMENT_SHARE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
             waived=waived,
         ),
         Measured(
             observed=ratio_up(sector_value, BP, found.equity_minor),
             limit=limits.sector_share_max.value,
-            reason=Reason.SECTOR_SHARE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
             waived=waived,
         ),
     )
@@ -72,8 +63,20 @@ R10: Final = Rule(
     version=1,
     title="Concentration: one instrument's and one sector's share of equity",
     checks=(
-        Check(name="instrument", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="sector", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),
+        Check(
+            name="instrument",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.INSTRUMENT_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="sector",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.SECTOR_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_concentration,
 )

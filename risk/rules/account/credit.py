@@ -7,9 +7,9 @@ Source: 17 CFR 240.15c3-5(c)(1)(i); FINRA rule 4210(d)(2).
 
 from typing import Final
 
-from risk.rules.exposure import exposure, own
+from risk.rules.exposure import exposure, pending
 from risk.rules.limits import BP
-from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
 from risk.state.inputs.reference import Reference
 from risk.verdict import Reason, RuleId, Scope, Unit
 
@@ -21,7 +21,6 @@ def _credit(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=found.gross_minor,
             limit=line,
-            reason=Reason.CREDIT_ABOVE_MAXIMUM,
             warn_at=line * limits.credit_warn_at.value // BP,
             waived=Reason.REDUCES_RISK if found.reduces else None,
         ),
@@ -39,21 +38,16 @@ def _margin(case: RuleCase) -> tuple[Measured, ...]:
     reference = case.inputs.reference
     if reference is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    found, book, skip = exposure(case), case.state.book, own(case)
+    found = exposure(case)
     needed = found.order_minor * _rate(reference, case.intent.instrument)
-    for held in book.positions:
-        needed += abs(whole(held.value_minor)) * _rate(reference, held.instrument)
-    for pending in book.reservations:
-        if not skip or pending.decision_id != skip:
-            marked = book.position(pending.instrument)
-            price = max(positive(pending.limit_ticks), 0 if marked is None else marked.mark_ticks)
-            value = positive(pending.open_lots) * price * positive(pending.unit_minor)
-            needed += value * _rate(reference, pending.instrument)
+    for held in case.state.book.positions:
+        needed += abs(held.value_minor) * _rate(reference, held.instrument)
+    for one in pending(case):
+        needed += one.value_minor * _rate(reference, one.instrument)
     return (
         Measured(
             observed=whole(-(-needed // BP)),
             limit=found.equity_minor,
-            reason=Reason.MARGIN_ABOVE_EQUITY,
             waived=Reason.REDUCES_RISK if found.reduces else None,
         ),
     )
@@ -63,7 +57,11 @@ R22: Final = Rule(
     rule_id=RuleId.R22,
     version=1,
     title="Credit: everything held, pending and this order inside the account's line",
-    checks=(Check(name="line", unit=Unit.MINOR, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="line", unit=Unit.MINOR, scope=Scope.ACCOUNT, reason=Reason.CREDIT_ABOVE_MAXIMUM
+        ),
+    ),
     measure=_credit,
 )
 
@@ -71,6 +69,10 @@ R23: Final = Rule(
     rule_id=RuleId.R23,
     version=1,
     title="Intraday margin: what positions, pending orders and this one need is covered",
-    checks=(Check(name="margin", unit=Unit.MINOR, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="margin", unit=Unit.MINOR, scope=Scope.ACCOUNT, reason=Reason.MARGIN_ABOVE_EQUITY
+        ),
+    ),
     measure=_margin,
 )

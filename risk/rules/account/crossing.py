@@ -29,13 +29,20 @@ def _crossing(case: RuleCase) -> tuple[Measured, ...]:
         and (not skip or order.decision_id != skip)
         and _crosses(side, price, positive(order.limit_ticks))
     )
-    return (Measured(observed=met, limit=0, reason=Reason.WOULD_MEET_AN_OWN_ORDER),)
+    return (Measured(observed=met, limit=0),)
 
 
 R17: Final = Rule(
     rule_id=RuleId.R17,
     version=1,
     title="Self-trade: no own order of the other side at a price that would meet this one",
-    checks=(Check(name="own_orders", unit=Unit.COUNT, scope=Scope.FIRM),),
+    checks=(
+        Check(
+            name="own_orders",
+            unit=Unit.COUNT,
+            scope=Scope.FIRM,
+            reason=Reason.WOULD_MEET_AN_OWN_ORDER,
+        ),
+    ),
     measure=_crossing,
 )

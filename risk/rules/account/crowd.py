@@ -34,17 +34,11 @@ def _crowd(case: RuleCase) -> tuple[Measured, ...]:
     waived = Reason.REDUCES_RISK if found.reduces else None
     return (
         Measured(
-            observed=ratio_up(own, BP, total),
-            limit=limits.model_share_max.value,
-            reason=Reason.MODEL_SHARE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
-            waived=waived,
+            observed=ratio_up(own, BP, total), limit=limits.model_share_max.value, waived=waived
         ),
         Measured(
             observed=ratio_up(agreeing, BP, pairs) if pairs else 0,
             limit=limits.agreement_max.value,
-            reason=Reason.STRATEGIES_AGREE,
-            breach=Action.HOLD,
             waived=waived,
         ),
     )
@@ -55,8 +49,20 @@ R46: Final = Rule(
     version=1,
     title="Monoculture: one model's share of the firm, and strategies of one mind",
     checks=(
-        Check(name="model_share", unit=Unit.BASIS_POINTS, scope=Scope.FIRM),
-        Check(name="agreement", unit=Unit.BASIS_POINTS, scope=Scope.FIRM),
+        Check(
+            name="model_share",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.FIRM,
+            reason=Reason.MODEL_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="agreement",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.FIRM,
+            reason=Reason.STRATEGIES_AGREE,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_crowd,
 )

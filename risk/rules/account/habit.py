@@ -25,18 +25,8 @@ def _habit(case: RuleCase) -> tuple[Measured, ...]:
         lots_max = limits.habit_lots_times.value * median_low(positive(o.lots) for o in orders)
         value_max = limits.habit_value_times.value * max(positive(o.value_minor) for o in orders)
     return (
-        Measured(
-            observed=positive(case.intent.qty_lots),
-            limit=lots_max,
-            reason=Reason.FAR_ABOVE_USUAL,
-            breach=Action.HOLD,
-        ),
-        Measured(
-            observed=order_minor(case),
-            limit=value_max,
-            reason=Reason.FAR_ABOVE_USUAL,
-            breach=Action.HOLD,
-        ),
+        Measured(observed=positive(case.intent.qty_lots), limit=lots_max),
+        Measured(observed=order_minor(case), limit=value_max),
     )
 
 
@@ -45,8 +35,20 @@ R20: Final = Rule(
     version=1,
     title="Fat finger: quantity and value far above what the account usually sends",
     checks=(
-        Check(name="quantity", unit=Unit.LOTS, scope=Scope.INSTRUMENT),
-        Check(name="value", unit=Unit.MINOR, scope=Scope.INSTRUMENT),
+        Check(
+            name="quantity",
+            unit=Unit.LOTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.FAR_ABOVE_USUAL,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="value",
+            unit=Unit.MINOR,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.FAR_ABOVE_USUAL,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_habit,
 )

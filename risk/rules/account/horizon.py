@@ -13,7 +13,7 @@ from typing import Final
 
 from risk.errors import PathsError
 from risk.intent import Side
-from risk.rules.exposure import equity_minor, lots_around, reduces, side_of, touch
+from risk.rules.exposure import equity_of, lots_around, reduces, side_of, touch
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
 from risk.state.paths.budgets import losses_under
 from risk.state.paths.joint import BookPaths
@@ -32,27 +32,13 @@ def _horizon(case: RuleCase) -> tuple[Measured, ...]:
         return (Measured(observed=0, limit=0, reason=exempt, waived=exempt),) * len(R52.checks)
     return (
         Measured(
-            observed=found.shortfall_bound_bp,
-            limit=limits.shortfall_max.value,
-            reason=Reason.SHORTFALL_ABOVE_MAXIMUM,
-            waived=exempt,
+            observed=found.shortfall_bound_bp, limit=limits.shortfall_max.value, waived=exempt
         ),
-        Measured(
-            observed=found.trip_bound_bp,
-            limit=limits.trip_chance_max.value,
-            reason=Reason.TRIP_CHANCE_ABOVE_MAXIMUM,
-            waived=exempt,
-        ),
-        Measured(
-            observed=found.n_paths,
-            limit=limits.joint_paths_min.value,
-            reason=Reason.TOO_FEW_PATHS,
-            waived=exempt,
-        ),
+        Measured(observed=found.trip_bound_bp, limit=limits.trip_chance_max.value, waived=exempt),
+        Measured(observed=found.n_paths, limit=limits.joint_paths_min.value, waived=exempt),
         Measured(
             observed=max(0, whole(case.state.now_us) - positive(paths.as_of_us)),
             limit=limits.joint_paths_age_max.value,
-            reason=Reason.FORECAST_STALE,
             waived=exempt,
         ),
     )
@@ -62,7 +48,7 @@ def _estimate(case: RuleCase, paths: BookPaths) -> Estimate | None:
     """Return what the book risks after the order, or None if paths of some of it are missing."""
     from risk.state.paths.arrays import arrays_of  # noqa: PLC0415 - numpy, only where paths are judged
 
-    equity_minor(case.state.book)
+    equity_of(case)
     read = arrays_of(paths)
     if not read.whole:
         raise RuleRefusal(Reason.NOT_AN_INTEGER)
@@ -88,10 +74,31 @@ R52: Final = Rule(
     version=1,
     title="Horizon: shortfall and chance of a tripped loss limit on the paths of the whole book",
     checks=(
-        Check(name="shortfall", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),
-        Check(name="trip_chance", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),
-        Check(name="paths", unit=Unit.COUNT, scope=Scope.ACCOUNT, bound=Bound.MIN),
-        Check(name="paths_age", unit=Unit.MICROSECONDS, scope=Scope.ACCOUNT),
+        Check(
+            name="shortfall",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.SHORTFALL_ABOVE_MAXIMUM,
+        ),
+        Check(
+            name="trip_chance",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.TRIP_CHANCE_ABOVE_MAXIMUM,
+        ),
+        Check(
+            name="paths",
+            unit=Unit.COUNT,
+            scope=Scope.ACCOUNT,
+            bound=Bound.MIN,
+            reason=Reason.TOO_FEW_PATHS,
+        ),
+        Check(
+            name="paths_age",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.FORECAST_STALE,
+        ),
     ),
     measure=_horizon,
 )

@@ -27,18 +27,8 @@ def _located(case: RuleCase) -> tuple[Measured, ...]:
             counted(said)
     waived = None if short else Reason.NOT_SHORT
     return (
-        Measured(
-            observed=short,
-            limit=counted(row.locate_lots) if short else 0,
-            reason=Reason.NOT_LOCATED,
-            waived=waived,
-        ),
-        Measured(
-            observed=age,
-            limit=case.families.liquidity.locate_age_max.value,
-            reason=Reason.LOCATE_STALE,
-            waived=waived,
-        ),
+        Measured(observed=short, limit=counted(row.locate_lots) if short else 0, waived=waived),
+        Measured(observed=age, limit=case.families.liquidity.locate_age_max.value, waived=waived),
     )
 
 
@@ -47,8 +37,10 @@ R19: Final = Rule(
     version=1,
     title="Short sale: the worst-case short position has been located",
     checks=(
-        Check(name="short", unit=Unit.LOTS, scope=Scope.INSTRUMENT),
-        Check(name="age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+        Check(name="short", unit=Unit.LOTS, scope=Scope.INSTRUMENT, reason=Reason.NOT_LOCATED),
+        Check(
+            name="age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT, reason=Reason.LOCATE_STALE
+        ),
     ),
     measure=_located,
 )

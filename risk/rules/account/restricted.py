@@ -14,13 +14,13 @@ def _restricted(case: RuleCase) -> tuple[Measured, ...]:
     row = listed(case)
     names = {one.name for one in case.families.restricted.names}
     found = int(row.symbol in names or (row.issuer != "" and row.issuer in names))
-    return (Measured(observed=found, limit=0, reason=Reason.RESTRICTED),)
+    return (Measured(observed=found, limit=0),)
 
 
 R18: Final = Rule(
     rule_id=RuleId.R18,
     version=1,
     title="Restricted list: neither the instrument nor its issuer is on it",
-    checks=(Check(name="listed", unit=Unit.FLAG, scope=Scope.FIRM),),
+    checks=(Check(name="listed", unit=Unit.FLAG, scope=Scope.FIRM, reason=Reason.RESTRICTED),),
     measure=_restricted,
 )

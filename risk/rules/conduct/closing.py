@@ -43,7 +43,6 @@ def _closing(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=ratio_up(own, BP, max(own, counted(session.market_lots))),
             limit=limits.closing_share_max.value,
-            reason=Reason.SHARE_OF_THE_CLOSE_ABOVE_MAXIMUM,
             waived=waived,
         ),
     )
@@ -53,6 +52,13 @@ R43: Final = Rule(
     rule_id=RuleId.R43,
     version=1,
     title="Marking the open or close: own share of what trades around them",
-    checks=(Check(name="share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),),
+    checks=(
+        Check(
+            name="share",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.SHARE_OF_THE_CLOSE_ABOVE_MAXIMUM,
+        ),
+    ),
     measure=_closing,
 )

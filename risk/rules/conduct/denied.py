@@ -60,11 +60,7 @@ def _denied(case: RuleCase) -> tuple[Measured, ...]:
     levels = own_levels(case)
     withdrawn = sum(1 for one in past.withdrawn if Side(one.side) is side)
     return tuple(
-        Measured(
-            observed=int(all(_reached(case, shape, levels, withdrawn))),
-            limit=0,
-            reason=Reason.SHAPE_DENIED,
-        )
+        Measured(observed=int(all(_reached(case, shape, levels, withdrawn))), limit=0)
         for shape in listed.shapes
     )
 
@@ -74,7 +70,10 @@ def _rule(*names: str) -> Rule:
         rule_id=RuleId.R54,
         version=1,
         title=TITLE,
-        checks=tuple(Check(name=name, unit=Unit.FLAG, scope=Scope.FIRM) for name in names),
+        checks=tuple(
+            Check(name=name, unit=Unit.FLAG, scope=Scope.FIRM, reason=Reason.SHAPE_DENIED)
+            for name in names
+        ),
         measure=_denied,
     )
 

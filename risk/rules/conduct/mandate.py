@@ -71,27 +71,9 @@ def _mandate(case: RuleCase) -> tuple[Measured, ...]:
             ask = min(price for price, _ in quotes[Side.SELL])
             spread = ratio_up(max(0, ask - bid), BP, bid)
     return (
-        Measured(
-            observed=presence,
-            limit=limits.presence_warn.value,
-            reason=Reason.QUOTING_BELOW_MANDATE,
-            breach=Action.WARN,
-            waived=waived,
-        ),
-        Measured(
-            observed=ratio,
-            limit=limits.size_ratio_max.value,
-            reason=Reason.QUOTES_UNEQUAL,
-            breach=Action.HOLD,
-            waived=one_sided,
-        ),
-        Measured(
-            observed=spread,
-            limit=limits.quoted_spread_max.value,
-            reason=Reason.SPREAD_ABOVE_MANDATE,
-            breach=Action.HOLD,
-            waived=one_sided,
-        ),
+        Measured(observed=presence, limit=limits.presence_warn.value, waived=waived),
+        Measured(observed=ratio, limit=limits.size_ratio_max.value, waived=one_sided),
+        Measured(observed=spread, limit=limits.quoted_spread_max.value, waived=one_sided),
     )
 
 
@@ -100,9 +82,28 @@ R45: Final = Rule(
     version=1,
     title="Market-making mandate: presence, sizes and spread of own quotes",
     checks=(
-        Check(name="presence", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT, bound=Bound.MIN),
-        Check(name="sizes", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="spread", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
+        Check(
+            name="presence",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            bound=Bound.MIN,
+            reason=Reason.QUOTING_BELOW_MANDATE,
+            breach=Action.WARN,
+        ),
+        Check(
+            name="sizes",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.QUOTES_UNEQUAL,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="spread",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.SPREAD_ABOVE_MANDATE,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_mandate,
 )

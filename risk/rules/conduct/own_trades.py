@@ -54,12 +54,7 @@ def _reversal(case: RuleCase) -> tuple[Measured, ...]:
         if one.time_us >= told
     ]
     return (
-        Measured(
-            observed=max(0, *moves) if moves else 0,
-            limit=limits.reversal_move_max.value,
-            reason=Reason.REVERSAL_ON_THE_SAME_FORECAST,
-            breach=Action.HOLD,
-        ),
+        Measured(observed=max(0, *moves) if moves else 0, limit=limits.reversal_move_max.value),
     )
 
 
@@ -78,21 +73,22 @@ def _matches(case: RuleCase) -> tuple[Measured, ...]:
     alike = [
         name for name in near if abs(lots[name] - qty) * BP <= limits.wash_quantity.value * qty
     ]
-    return (
-        Measured(
-            observed=len(alike),
-            limit=0,
-            reason=Reason.MATCHES_AN_OWN_EXECUTION,
-            breach=Action.HOLD,
-        ),
-    )
+    return (Measured(observed=len(alike), limit=0),)
 
 
 R40: Final = Rule(
     rule_id=RuleId.R40,
     version=1,
     title="Trading back on the same forecast after a move that followed own executions",
-    checks=(Check(name="move", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),),
+    checks=(
+        Check(
+            name="move",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.REVERSAL_ON_THE_SAME_FORECAST,
+            breach=Action.HOLD,
+        ),
+    ),
     measure=_reversal,
 )
 
@@ -100,6 +96,14 @@ R42: Final = Rule(
     rule_id=RuleId.R42,
     version=1,
     title="Matches of own executions on the other side, of any own account",
-    checks=(Check(name="matches", unit=Unit.COUNT, scope=Scope.FIRM),),
+    checks=(
+        Check(
+            name="matches",
+            unit=Unit.COUNT,
+            scope=Scope.FIRM,
+            reason=Reason.MATCHES_AN_OWN_EXECUTION,
+            breach=Action.HOLD,
+        ),
+    ),
     measure=_matches,
 )

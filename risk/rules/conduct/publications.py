@@ -26,13 +26,13 @@ def _publications(case: RuleCase) -> tuple[Measured, ...]:
         and whole(one.time_us) > since
         and one.instrument in {case.intent.instrument, ""}
     ]
-    return (Measured(observed=len(recent), limit=0, reason=Reason.OWN_PUBLICATION),)
+    return (Measured(observed=len(recent), limit=0),)
 
 
 R49: Final = Rule(
     rule_id=RuleId.R49,
     version=1,
     title="News position: own publications on the instrument within the window",
-    checks=(Check(name="acts", unit=Unit.COUNT, scope=Scope.FIRM),),
+    checks=(Check(name="acts", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.OWN_PUBLICATION),),
     measure=_publications,
 )

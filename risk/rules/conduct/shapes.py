@@ -59,20 +59,11 @@ def _shapes(case: RuleCase) -> tuple[Measured, ...]:
         if Side(one.side) is side and counted(one.rest_us) < limits.withdrawn_rest.value
     ]
     return (
-        Measured(
-            observed=len(levels),
-            limit=limits.ladder_max.value,
-            reason=Reason.OWN_LEVELS_STACKED,
-        ),
-        Measured(
-            observed=_growing(levels),
-            limit=limits.growing_max.value,
-            reason=Reason.SIZES_GROW_BEHIND,
-        ),
+        Measured(observed=len(levels), limit=limits.ladder_max.value),
+        Measured(observed=_growing(levels), limit=limits.growing_max.value),
         Measured(
             observed=len(quoted),
             limit=limits.quoted_max.value,
-            reason=Reason.QUOTED_AND_WITHDRAWN,
             waived=Reason.EXECUTED if executed else None,
         ),
     )
@@ -83,9 +74,14 @@ R53: Final = Rule(
     version=1,
     title="Shapes of own orders on one side: ladders, growing sizes, quotes withdrawn again",
     checks=(
-        Check(name="ladder", unit=Unit.COUNT, scope=Scope.FIRM),
-        Check(name="growing", unit=Unit.COUNT, scope=Scope.FIRM),
-        Check(name="quoted", unit=Unit.COUNT, scope=Scope.INSTRUMENT),
+        Check(name="ladder", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.OWN_LEVELS_STACKED),
+        Check(name="growing", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.SIZES_GROW_BEHIND),
+        Check(
+            name="quoted",
+            unit=Unit.COUNT,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.QUOTED_AND_WITHDRAWN,
+        ),
     ),
     measure=_shapes,
 )

@@ -30,8 +30,6 @@ def _idle(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=counted(found.own_messages_second) + 1,
             limit=case.families.messages.idle_second_max.value,
-            reason=Reason.MESSAGES_WITHOUT_EXECUTION,
-            breach=Action.HALT,
             waived=Reason.EXECUTED if executed else None,
         ),
     )
@@ -57,13 +55,7 @@ def _withdrawn(case: RuleCase) -> tuple[Measured, ...]:
         for other, rest_us, lots in ended
         if other is not side and rest_us < limits.withdrawn_rest.value
     )
-    return (
-        Measured(
-            observed=there,
-            limit=limits.withdrawn_times.value * here,
-            reason=Reason.OTHER_SIDE_WITHDRAWN,
-        ),
-    )
+    return (Measured(observed=there, limit=limits.withdrawn_times.value * here),)
 
 
 def _levels(case: RuleCase) -> tuple[Measured, ...]:
@@ -77,20 +69,22 @@ def _levels(case: RuleCase) -> tuple[Measured, ...]:
         if order.instrument == case.intent.instrument and positive(order.open_lots)
     ]
     levels = {price for other, price in open_orders if other is not side}
-    return (
-        Measured(
-            observed=len(levels),
-            limit=case.families.conduct.levels_max.value,
-            reason=Reason.OTHER_SIDE_LEVELS_OPEN,
-        ),
-    )
+    return (Measured(observed=len(levels), limit=case.families.conduct.levels_max.value),)
 
 
 R36: Final = Rule(
     rule_id=RuleId.R36,
     version=1,
     title="Messages in one instrument in a second without an execution",
-    checks=(Check(name="second", unit=Unit.MESSAGES, scope=Scope.INSTRUMENT),),
+    checks=(
+        Check(
+            name="second",
+            unit=Unit.MESSAGES,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.MESSAGES_WITHOUT_EXECUTION,
+            breach=Action.HALT,
+        ),
+    ),
     measure=_idle,
 )
 
@@ -98,7 +92,14 @@ R37: Final = Rule(
     rule_id=RuleId.R37,
     version=1,
     title="What was withdrawn on the other side, against what is executed and wanted on this one",
-    checks=(Check(name="withdrawn", unit=Unit.LOTS, scope=Scope.INSTRUMENT),),
+    checks=(
+        Check(
+            name="withdrawn",
+            unit=Unit.LOTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.OTHER_SIDE_WITHDRAWN,
+        ),
+    ),
     measure=_withdrawn,
 )
 
@@ -106,6 +107,10 @@ R38: Final = Rule(
     rule_id=RuleId.R38,
     version=1,
     title="Own price levels that stand on the other side",
-    checks=(Check(name="levels", unit=Unit.COUNT, scope=Scope.FIRM),),
+    checks=(
+        Check(
+            name="levels", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.OTHER_SIDE_LEVELS_OPEN
+        ),
+    ),
     measure=_levels,
 )

@@ -16,9 +16,11 @@ _STANDINGS: Final = {
 }
 
 
+_NO_FLAG: Final = Measured(observed=0, limit=0)
+
+
 def _flag(reason: Reason | None) -> Measured:
-    bad = reason is not None
-    return Measured(observed=int(bad), limit=0, reason=reason or Reason.WITHIN_LIMIT)
+    return _NO_FLAG if reason is None else Measured(observed=1, limit=0, reason=reason)
 
 
 def _policy(case: RuleCase) -> Measured:
@@ -52,11 +54,7 @@ def _subject(case: RuleCase) -> Measured:
 def _admission(case: RuleCase) -> tuple[Measured, ...]:
     state = case.state
     behind = max(0, whole(state.book.as_of_us) - positive(state.now_us))
-    clock = Measured(
-        observed=behind,
-        limit=case.for_class.clock_skew_max.value,
-        reason=Reason.CLOCK_BACKWARDS,
-    )
+    clock = Measured(observed=behind, limit=case.for_class.clock_skew_max.value)
     return (_policy(case), _subject(case), clock)
 
 
@@ -65,7 +63,7 @@ def _kill(case: RuleCase) -> tuple[Measured, ...]:
     apart = abs(whole(kill.kill_epoch) - whole(kill.egress_epoch))
     return (
         _flag(Reason.KILLED if truth(kill.killed) else None),
-        Measured(observed=apart, limit=0, reason=Reason.KILL_EPOCH_DIFFERS),
+        Measured(observed=apart, limit=0),
     )
 
 
@@ -76,7 +74,12 @@ R00: Final = Rule(
     checks=(
         Check(name="policy", unit=Unit.FLAG, scope=Scope.FIRM),
         Check(name="subject", unit=Unit.FLAG, scope=Scope.ORDER),
-        Check(name="clock_behind", unit=Unit.MICROSECONDS, scope=Scope.ACCOUNT),
+        Check(
+            name="clock_behind",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.CLOCK_BACKWARDS,
+        ),
     ),
     measure=_admission,
 )
@@ -87,7 +90,7 @@ R01: Final = Rule(
     title="Kill latch: not killed, ledger and egress agree on the epoch",
     checks=(
         Check(name="latch", unit=Unit.FLAG, scope=Scope.FIRM),
-        Check(name="epoch", unit=Unit.COUNT, scope=Scope.FIRM),
+        Check(name="epoch", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.KILL_EPOCH_DIFFERS),
     ),
     measure=_kill,
 )

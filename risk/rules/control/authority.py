@@ -18,8 +18,8 @@ def _permitted(case: RuleCase) -> tuple[Measured, ...]:
     permits = [one for one in case.families.authority.permits if one.name == strategy]
     sides = [truth(one.buys if side is Side.BUY else one.sells) for one in permits]
     return (
-        Measured(observed=int(not permits), limit=0, reason=Reason.NOT_PERMITTED),
-        Measured(observed=int(not any(sides)), limit=0, reason=Reason.NOT_PERMITTED),
+        Measured(observed=int(not permits), limit=0),
+        Measured(observed=int(not any(sides)), limit=0),
     )
 
 
@@ -28,8 +28,8 @@ R02: Final = Rule(
     version=1,
     title="Authority: the strategy is permitted, on this side",
     checks=(
-        Check(name="strategy", unit=Unit.FLAG, scope=Scope.ORDER),
-        Check(name="side", unit=Unit.FLAG, scope=Scope.ORDER),
+        Check(name="strategy", unit=Unit.FLAG, scope=Scope.ORDER, reason=Reason.NOT_PERMITTED),
+        Check(name="side", unit=Unit.FLAG, scope=Scope.ORDER, reason=Reason.NOT_PERMITTED),
     ),
     measure=_permitted,
 )

@@ -33,15 +33,11 @@ def _drift(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=-(-counted(scores.evidence_milli) // MILLI),
             limit=limits.drift_evidence_max.value,
-            reason=Reason.FORECASTS_DRIFTED,
-            breach=Action.HALT,
             waived=waived,
         ),
         Measured(
             observed=counted(scores.shift_bp),
             limit=limits.drift_shift_max.value,
-            reason=Reason.FORECASTS_DRIFTED,
-            breach=Action.HALT,
             waived=waived or few,
         ),
     )
@@ -52,8 +48,20 @@ R30: Final = Rule(
     version=1,
     title="Drift: evidence that the model's forecasts are not calibrated",
     checks=(
-        Check(name="evidence", unit=Unit.COUNT, scope=Scope.FIRM),
-        Check(name="shift", unit=Unit.BASIS_POINTS, scope=Scope.FIRM),
+        Check(
+            name="evidence",
+            unit=Unit.COUNT,
+            scope=Scope.FIRM,
+            reason=Reason.FORECASTS_DRIFTED,
+            breach=Action.HALT,
+        ),
+        Check(
+            name="shift",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.FIRM,
+            reason=Reason.FORECASTS_DRIFTED,
+            breach=Action.HALT,
+        ),
     ),
     measure=_drift,
 )

@@ -65,19 +65,9 @@ def _fairness(case: RuleCase) -> tuple[Measured, ...]:
         if not any(_covers(case, one, attribute, shift_bp) for one in look.justified)
     ]
     return (
-        Measured(
-            observed=len(protected) + counted(look.masked),
-            limit=0,
-            reason=Reason.PROTECTED_ATTRIBUTE,
-            breach=Action.HOLD,
-        ),
-        Measured(observed=len(moved), limit=0, reason=Reason.PROTECTED_ATTRIBUTE),
-        Measured(
-            observed=len(unjustified),
-            limit=0,
-            reason=Reason.NOT_JUSTIFIED,
-            breach=Action.HOLD,
-        ),
+        Measured(observed=len(protected) + counted(look.masked), limit=0),
+        Measured(observed=len(moved), limit=0),
+        Measured(observed=len(unjustified), limit=0),
     )
 
 
@@ -86,9 +76,21 @@ R48: Final = Rule(
     version=1,
     title="Fairness gate: protected words, moved swaps, and what no justification covers",
     checks=(
-        Check(name="words", unit=Unit.COUNT, scope=Scope.ORDER),
-        Check(name="swaps", unit=Unit.COUNT, scope=Scope.ORDER),
-        Check(name="unjustified", unit=Unit.COUNT, scope=Scope.ORDER),
+        Check(
+            name="words",
+            unit=Unit.COUNT,
+            scope=Scope.ORDER,
+            reason=Reason.PROTECTED_ATTRIBUTE,
+            breach=Action.HOLD,
+        ),
+        Check(name="swaps", unit=Unit.COUNT, scope=Scope.ORDER, reason=Reason.PROTECTED_ATTRIBUTE),
+        Check(
+            name="unjustified",
+            unit=Unit.COUNT,
+            scope=Scope.ORDER,
+            reason=Reason.NOT_JUSTIFIED,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_fairness,
 )

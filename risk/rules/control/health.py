@@ -21,23 +21,9 @@ def _health(case: RuleCase) -> tuple[Measured, ...]:
     if free > BP:
         raise RuleRefusal(Reason.OUT_OF_RANGE)
     return (
-        Measured(
-            observed=counted(found.age_us),
-            limit=limits.look_age_max.value,
-            reason=Reason.HEALTH_STALE,
-        ),
-        Measured(
-            observed=free,
-            limit=limits.disk_free_min.value,
-            reason=Reason.DISK_NEARLY_FULL,
-            breach=Action.HALT,
-        ),
-        Measured(
-            observed=abs(whole(found.clock_step_us)),
-            limit=limits.clock_step_max.value,
-            reason=Reason.CLOCK_STEPPED,
-            breach=Action.HALT,
-        ),
+        Measured(observed=counted(found.age_us), limit=limits.look_age_max.value),
+        Measured(observed=free, limit=limits.disk_free_min.value),
+        Measured(observed=abs(whole(found.clock_step_us)), limit=limits.clock_step_max.value),
     )
 
 
@@ -46,9 +32,24 @@ R50: Final = Rule(
     version=1,
     title="Health: room on the disk, and a clock that does not step",
     checks=(
-        Check(name="look_age", unit=Unit.MICROSECONDS, scope=Scope.FIRM),
-        Check(name="disk_free", unit=Unit.BASIS_POINTS, scope=Scope.FIRM, bound=Bound.MIN),
-        Check(name="clock_step", unit=Unit.MICROSECONDS, scope=Scope.FIRM),
+        Check(
+            name="look_age", unit=Unit.MICROSECONDS, scope=Scope.FIRM, reason=Reason.HEALTH_STALE
+        ),
+        Check(
+            name="disk_free",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.FIRM,
+            bound=Bound.MIN,
+            reason=Reason.DISK_NEARLY_FULL,
+            breach=Action.HALT,
+        ),
+        Check(
+            name="clock_step",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.FIRM,
+            reason=Reason.CLOCK_STEPPED,
+            breach=Action.HALT,
+        ),
     ),
     measure=_health,
 )

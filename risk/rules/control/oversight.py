@@ -16,20 +16,21 @@ from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
 def _threshold(case: RuleCase) -> tuple[Measured, ...]:
-    return (
-        Measured(
-            observed=order_minor(case),
-            limit=case.policy.approval.human_notional.value,
-            breach=Action.HOLD,
-            reason=Reason.NEEDS_A_PERSON,
-        ),
-    )
+    return (Measured(observed=order_minor(case), limit=case.policy.approval.human_notional.value),)
 
 
 R31: Final = Rule(
     rule_id=RuleId.R31,
     version=1,
     title="Human threshold: larger orders wait for a person",
-    checks=(Check(name="notional", unit=Unit.MINOR, scope=Scope.ORDER),),
+    checks=(
+        Check(
+            name="notional",
+            unit=Unit.MINOR,
+            scope=Scope.ORDER,
+            reason=Reason.NEEDS_A_PERSON,
+            breach=Action.HOLD,
+        ),
+    ),
     measure=_threshold,
 )

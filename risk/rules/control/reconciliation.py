@@ -24,8 +24,6 @@ def _reconciled(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=len([whole(seq) for seq in found.open_seqs]),
             limit=case.families.control.differences_max.value,
-            reason=Reason.ACCOUNT_DIFFERS,
-            breach=Action.HALT,
         ),
     )
 
@@ -34,6 +32,14 @@ R51: Final = Rule(
     rule_id=RuleId.R51,
     version=1,
     title="Reconciliation: no open difference between the account's book and the broker's",
-    checks=(Check(name="differences", unit=Unit.COUNT, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="differences",
+            unit=Unit.COUNT,
+            scope=Scope.ACCOUNT,
+            reason=Reason.ACCOUNT_DIFFERS,
+            breach=Action.HALT,
+        ),
+    ),
     measure=_reconciled,
 )

@@ -44,23 +44,12 @@ def _volume(case: RuleCase) -> tuple[Measured, ...]:
     qty = positive(case.intent.qty_lots)
     adv, numbers = positive(listed(case).adv_lots), case.families.liquidity
     return (
-        Measured(
-            observed=ratio_up(qty, BP, adv),
-            limit=numbers.adv_share_max.value,
-            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
-        ),
+        Measured(observed=ratio_up(qty, BP, adv), limit=numbers.adv_share_max.value),
         Measured(
             observed=ratio_up(counted(activity_of(case).day_lots) + qty, BP, adv),
             limit=numbers.adv_day_share_max.value,
-            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
         ),
-        Measured(
-            observed=reference_age(case),
-            limit=numbers.reference_age_max.value,
-            reason=Reason.REFERENCE_STALE,
-        ),
+        Measured(observed=reference_age(case), limit=numbers.reference_age_max.value),
     )
 
 
@@ -69,9 +58,26 @@ R15: Final = Rule(
     version=1,
     title="Share of the average daily volume",
     checks=(
-        Check(name="order_share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="day_share", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="reference_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+        Check(
+            name="order_share",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="day_share",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.VOLUME_SHARE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="reference_age",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.REFERENCE_STALE,
+        ),
     ),
     measure=_volume,
 )

@@ -17,7 +17,9 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Final
 
-from risk.canonical import RANGE
+from msgspec import Struct
+
+from risk.policy.families.liquidity import LiquidityLimits
 from risk.rules.exposure import reduces, touch
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
@@ -26,47 +28,70 @@ from risk.verdict import Action, Reason, RuleId, Scope, Unit
 USUAL: Final = 20
 
 
-def closes_of(closes: tuple[int, ...]) -> list[int]:
-    """Return closing prices, each a positive integer in range, or refuse."""
-    if {int}.issuperset(map(type, closes)) and closes and 0 < min(closes) <= max(closes) < RANGE:
-        return list(closes)
-    return [positive(one) for one in closes]
+class Moves(Struct, frozen=True, gc=False):
+    """What closing prices say: sizes of moves in 1/10,000 of the price before, rounded up.
+
+    Attributes:
+        last: The last close.
+        before: The close before it, or the last one if there is none.
+        now: The last move, None for one close.
+        usual: The median of the twenty moves before it, None if there are fewer.
+    """
+
+    last: int
+    before: int
+    now: int | None
+    usual: int | None
 
 
-def moves_between(closes: list[int]) -> list[int]:
-    """Return the size of each move from close to close, 1/10,000 of the former, rounded up."""
-    return [-(-abs(after - before) * BP // before) for before, after in pairwise(closes)]
+_KEPT: Final = 256
+_READ: Final[dict[int, tuple[tuple[int, ...], Moves]]] = {}
+"""By identity: bars are frozen, and judged until the next one closes."""
+
+
+def moves_of(closes: tuple[int, ...]) -> Moves:
+    """Return the moves of closing prices, each a positive integer in range, or refuse."""
+    kept = _READ.get(id(closes))
+    if kept is not None and kept[0] is closes:
+        return kept[1]
+    made = _moves_of([positive(one) for one in closes])
+    if type(closes) is tuple:
+        if len(_READ) >= _KEPT:
+            _READ.clear()
+        _READ[id(closes)] = (closes, made)
+    return made
+
+
+def _moves_of(closes: list[int]) -> Moves:
+    moves = [-(-abs(after - before) * BP // before) for before, after in pairwise(closes)]
+    return Moves(
+        last=closes[-1],
+        before=closes[-2] if moves else closes[-1],
+        now=moves[-1] if moves else None,
+        usual=median_low(moves[-USUAL - 1 : -1]) if len(moves) > USUAL else None,
+    )
+
+
+def usual_max(found: Moves, limits: LiquidityLimits) -> int:
+    """Return the largest move that is not unusual; with few bars half of `move_max`."""
+    if found.usual is None:
+        return limits.move_max.value // 2
+    return limits.move_times.value * found.usual
 
 
 def _moves(case: RuleCase) -> tuple[Measured, ...]:
     market, limits = case.inputs.market, case.families.liquidity
     if market is None or not market.closes_ticks:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    closes = closes_of(market.closes_ticks)
+    found = moves_of(market.closes_ticks)
     age = positive(case.state.now_us) - positive(market.as_of_us)
-    now = max(ratio_up(abs(price - closes[-1]), BP, closes[-1]) for price in touch(case))
-    moves = moves_between(closes)
+    now = max(ratio_up(abs(price - found.last), BP, found.last) for price in touch(case))
     waived = Reason.REDUCES_RISK if reduces(case) else None
-    usual_max = limits.move_max.value // 2
-    if len(moves) > USUAL:
-        usual_max = limits.move_times.value * median_low(moves[-USUAL - 1 : -1])
     return (
-        Measured(
-            observed=now,
-            limit=limits.move_max.value,
-            reason=Reason.MOVE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
-            waived=waived,
-        ),
-        Measured(
-            observed=max(now, *moves[-1:]) if moves else now,
-            limit=usual_max,
-            reason=Reason.MOVE_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
-            waived=waived,
-        ),
-        Measured(observed=age, limit=limits.bars_age_max.value, reason=Reason.BARS_STALE),
-        Measured(observed=max(0, -age), limit=0, reason=Reason.BARS_FROM_THE_FUTURE),
+        Measured(observed=now, limit=limits.move_max.value, waived=waived),
+        Measured(observed=max(now, found.now or 0), limit=usual_max(found, limits), waived=waived),
+        Measured(observed=age, limit=limits.bars_age_max.value),
+        Measured(observed=max(0, -age), limit=0),
     )
 
 
@@ -75,10 +100,32 @@ R27: Final = Rule(
     version=1,
     title="Volatility: the latest move, by itself and against the usual one",
     checks=(
-        Check(name="move", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="usual", unit=Unit.BASIS_POINTS, scope=Scope.INSTRUMENT),
-        Check(name="bars_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
-        Check(name="bars_ahead", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+        Check(
+            name="move",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.MOVE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="usual",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.MOVE_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="bars_age",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.BARS_STALE,
+        ),
+        Check(
+            name="bars_ahead",
+            unit=Unit.MICROSECONDS,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.BARS_FROM_THE_FUTURE,
+        ),
     ),
     measure=_moves,
 )

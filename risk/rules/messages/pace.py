@@ -26,35 +26,25 @@ def activity_of(case: RuleCase) -> Activity:
 def _high_frequency(case: RuleCase) -> tuple[Measured, ...]:
     found, limits = activity_of(case), case.families.messages
     return (
-        Measured(
-            observed=counted(found.messages_second) + 1,
-            limit=limits.second_max.value,
-            breach=Action.THROTTLE,
-            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
-        ),
-        Measured(
-            observed=counted(found.messages_day) + 1,
-            limit=limits.day_max.value,
-            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
-        ),
+        Measured(observed=counted(found.messages_second) + 1, limit=limits.second_max.value),
+        Measured(observed=counted(found.messages_day) + 1, limit=limits.day_max.value),
     )
 
 
 def _ratio(case: RuleCase) -> tuple[Measured, ...]:
     found, limits = activity_of(case), case.families.messages
-    pairs = (
-        (found.messages_window, found.fills_window, limits.window_ratio_max.value),
-        (found.messages_day, found.fills_day, limits.day_ratio_max.value),
+    return (
+        _share(case, found.messages_window, found.fills_window, limits.window_ratio_max.value),
+        _share(case, found.messages_day, found.fills_day, limits.day_ratio_max.value),
     )
-    return tuple(
-        Measured(
-            observed=-(-(counted(messages) + 1) // (counted(fills) + 1)),
-            limit=limit,
-            breach=Action.THROTTLE,
-            reason=Reason.ORDERS_TO_TRADES_ABOVE_MAXIMUM,
-            waived=Reason.TOO_FEW_MESSAGES if messages < limits.ratio_from.value else None,
-        )
-        for messages, fills, limit in pairs
+
+
+def _share(case: RuleCase, messages: int, fills: int, limit: int) -> Measured:
+    few = counted(messages) < case.families.messages.ratio_from.value
+    return Measured(
+        observed=-(-(messages + 1) // (counted(fills) + 1)),
+        limit=limit,
+        waived=Reason.TOO_FEW_MESSAGES if few else None,
     )
 
 
@@ -63,8 +53,19 @@ R33: Final = Rule(
     version=1,
     title="High frequency: messages in a second, and in a day",
     checks=(
-        Check(name="second", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
-        Check(name="day", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+        Check(
+            name="second",
+            unit=Unit.MESSAGES,
+            scope=Scope.ACCOUNT,
+            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
+            breach=Action.THROTTLE,
+        ),
+        Check(
+            name="day",
+            unit=Unit.MESSAGES,
+            scope=Scope.ACCOUNT,
+            reason=Reason.MESSAGES_ABOVE_MAXIMUM,
+        ),
     ),
     measure=_high_frequency,
 )
@@ -74,8 +75,20 @@ R35: Final = Rule(
     version=1,
     title="Order-to-trade ratio: messages for each execution, in half a minute and in a day",
     checks=(
-        Check(name="window", unit=Unit.COUNT, scope=Scope.ACCOUNT),
-        Check(name="day", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+        Check(
+            name="window",
+            unit=Unit.COUNT,
+            scope=Scope.ACCOUNT,
+            reason=Reason.ORDERS_TO_TRADES_ABOVE_MAXIMUM,
+            breach=Action.THROTTLE,
+        ),
+        Check(
+            name="day",
+            unit=Unit.COUNT,
+            scope=Scope.ACCOUNT,
+            reason=Reason.ORDERS_TO_TRADES_ABOVE_MAXIMUM,
+            breach=Action.THROTTLE,
+        ),
     ),
     measure=_ratio,
 )

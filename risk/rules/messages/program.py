@@ -26,31 +26,17 @@ def _program(case: RuleCase) -> tuple[Measured, ...]:
         raise RuleRefusal(Reason.OUT_OF_RANGE)
     bursts = dict(zip(BURST_SIZES, map(counted, found.bursts_day), strict=True))
     completes = counted(found.messages_second) + 1 >= size
-    return (
-        Measured(
-            observed=bursts[size] + int(completes),
-            limit=most - 1,
-            warn_at=most - 3,
-            reason=Reason.BURSTS_ABOVE_MAXIMUM,
-        ),
-    )
+    return (Measured(observed=bursts[size] + int(completes), limit=most - 1, warn_at=most - 3),)
 
 
 def _brief(case: RuleCase) -> tuple[Measured, ...]:
     found, limits = activity_of(case), case.families.messages
     brief, orders = counted(found.brief_day), counted(found.orders_day)
     return (
-        Measured(
-            observed=brief,
-            limit=limits.brief_max.value,
-            reason=Reason.BRIEF_ORDERS_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
-        ),
+        Measured(observed=brief, limit=limits.brief_max.value),
         Measured(
             observed=ratio_up(brief, BP, max(1, orders)),
             limit=limits.brief_share_max.value,
-            reason=Reason.BRIEF_ORDERS_ABOVE_MAXIMUM,
-            breach=Action.HOLD,
             waived=Reason.TOO_FEW_ORDERS if orders < limits.brief_from.value else None,
         ),
     )
@@ -60,7 +46,11 @@ R32: Final = Rule(
     rule_id=RuleId.R32,
     version=1,
     title="Program trading: bursts of messages in a day",
-    checks=(Check(name="bursts", unit=Unit.COUNT, scope=Scope.ACCOUNT),),
+    checks=(
+        Check(
+            name="bursts", unit=Unit.COUNT, scope=Scope.ACCOUNT, reason=Reason.BURSTS_ABOVE_MAXIMUM
+        ),
+    ),
     measure=_program,
 )
 
@@ -69,8 +59,20 @@ R34: Final = Rule(
     version=1,
     title="Orders that ended unexecuted within a second, in a day",
     checks=(
-        Check(name="orders", unit=Unit.COUNT, scope=Scope.ACCOUNT),
-        Check(name="share", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),
+        Check(
+            name="orders",
+            unit=Unit.COUNT,
+            scope=Scope.ACCOUNT,
+            reason=Reason.BRIEF_ORDERS_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
+        Check(
+            name="share",
+            unit=Unit.BASIS_POINTS,
+            scope=Scope.ACCOUNT,
+            reason=Reason.BRIEF_ORDERS_ABOVE_MAXIMUM,
+            breach=Action.HOLD,
+        ),
     ),
     measure=_brief,
 )

@@ -47,13 +47,8 @@ def _messages(case: RuleCase) -> tuple[Measured, ...]:
     wanted = -(-used // MICRO) + unsent + 1
     kept_back = -(-burst * limits.message_reserve.value // 10_000)
     return (
-        Measured(
-            observed=wanted,
-            limit=burst - kept_back,
-            breach=Action.THROTTLE,
-            reason=Reason.MESSAGE_RESERVE_REACHED,
-        ),
-        Measured(observed=wanted, limit=burst, reason=Reason.MESSAGE_RATE_ABOVE_MAXIMUM),
+        Measured(observed=wanted, limit=burst - kept_back),
+        Measured(observed=wanted, limit=burst),
     )
 
 
@@ -78,8 +73,8 @@ def _duplicates(case: RuleCase) -> tuple[Measured, ...]:
         if entry.fingerprint == same_order and abs(now - whole(entry.time_us)) <= window
     )
     return (
-        Measured(observed=repeated, limit=0, reason=Reason.DUPLICATE_INTENT),
-        Measured(observed=doubled, limit=0, reason=Reason.DUPLICATE_ORDER),
+        Measured(observed=repeated, limit=0),
+        Measured(observed=doubled, limit=0),
     )
 
 
@@ -88,8 +83,19 @@ R13: Final = Rule(
     version=1,
     title="Message rate: token bucket with a reserve for cancels",
     checks=(
-        Check(name="reserve", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
-        Check(name="bucket", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+        Check(
+            name="reserve",
+            unit=Unit.MESSAGES,
+            scope=Scope.ACCOUNT,
+            reason=Reason.MESSAGE_RESERVE_REACHED,
+            breach=Action.THROTTLE,
+        ),
+        Check(
+            name="bucket",
+            unit=Unit.MESSAGES,
+            scope=Scope.ACCOUNT,
+            reason=Reason.MESSAGE_RATE_ABOVE_MAXIMUM,
+        ),
     ),
     measure=_messages,
 )
@@ -99,8 +105,8 @@ R16: Final = Rule(
     version=1,
     title="Duplicates: the same intent ever, the same order within the window",
     checks=(
-        Check(name="intent", unit=Unit.COUNT, scope=Scope.ACCOUNT),
-        Check(name="order", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+        Check(name="intent", unit=Unit.COUNT, scope=Scope.ACCOUNT, reason=Reason.DUPLICATE_INTENT),
+        Check(name="order", unit=Unit.COUNT, scope=Scope.ACCOUNT, reason=Reason.DUPLICATE_ORDER),
     ),
     measure=_duplicates,
 )

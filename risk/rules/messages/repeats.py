@@ -27,20 +27,21 @@ def _repeats(case: RuleCase) -> tuple[Measured, ...]:
         for place, one in enumerate(found.own_fills)
         if Side(one.side) is side and (not skip or one.decision_id != skip)
     }
-    return (
-        Measured(
-            observed=len(names) + 1,
-            limit=case.families.messages.repeats_max.value,
-            reason=Reason.EXECUTIONS_REPEATED,
-            breach=Action.HALT,
-        ),
-    )
+    return (Measured(observed=len(names) + 1, limit=case.families.messages.repeats_max.value),)
 
 
 R14: Final = Rule(
     rule_id=RuleId.R14,
     version=1,
     title="Repeated execution: executed orders of one side in one instrument in ten minutes",
-    checks=(Check(name="orders", unit=Unit.COUNT, scope=Scope.INSTRUMENT),),
+    checks=(
+        Check(
+            name="orders",
+            unit=Unit.COUNT,
+            scope=Scope.INSTRUMENT,
+            reason=Reason.EXECUTIONS_REPEATED,
+            breach=Action.HALT,
+        ),
+    ),
     measure=_repeats,
 )

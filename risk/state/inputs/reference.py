@@ -32,4 +32,7 @@ class Reference:
 
     def of(self, symbol: str) -> Listed | None:
         """Return the row of an instrument, or None."""
-        return next((one for one in self.listed if one.symbol == symbol), None)
+        for one in self.listed:
+            if one.symbol == symbol:
+                return one
+        return None

@@ -5,24 +5,35 @@ Not here: what a trip means (`losses.py`, which walks the same paths step by ste
 Rules:
 - Integers only. `fits` bounds every product and sum below 2^62 before any is made, because an
   array wraps around silently; what does not fit is walked with Python's integers.
-- A forecast's paths are read once: they are frozen and judged many times, while an order is sized
-  and again before it leaves.
+- A forecast's paths are read and named once: they are frozen and judged many times, while an order
+  is sized and again before it leaves.
+- The name of paths is the SHA-256 of a line of JSON and a line feed, then of every move: instrument
+  by instrument, step by step, path by path, each a signed little-endian number. The line is the
+  list of tag, as-of, bar, template's digest, symbols, steps, paths, and bytes of a number (4 or 8).
 """
 
+import marshal
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from msgspec import json
 from numpy.typing import NDArray
 
-from risk.state.paths.joint import BookPaths
+from risk.errors import DocumentError
+from risk.state.paths.joint import BookPaths, InstrumentPaths, days_of
 
 Array = NDArray[np.int64]
+_NONE: Final[Array] = np.empty((0, 0, 0), dtype=np.int64)
 BP: Final = 10_000
+TAIL: Final = 40
+"""One in forty: a shortfall at 97.5 %."""
+_NOBODY: Final = np.empty(0, dtype=np.intp)
 _BOUND: Final = 2**62
 _KEPT: Final = 64
 _READ: Final[dict[int, tuple[BookPaths, "PathArrays"]]] = {}
@@ -37,14 +48,22 @@ class PathArrays:
         whole: Whether every move is an integer, and nothing else.
         low: Smallest move, 1e-8, at most 0.
         high: Largest one, at least 0.
-        moves: Moves by symbol, shape [steps, paths]; empty if they are no integers of 64 bits, or
-            differ in shape.
+        digest: Names the paths; empty if moves are no integers of 64 bits, or differ in shape. The
+            following are empty then, too.
+        symbols: The instruments.
+        moves: Moves, shape [instruments, steps, paths].
+        spans: Of each path the smallest move of each instrument, then each one's largest, shape
+            [2 * instruments, 3 * paths]: of all steps, of today's steps, and from the start of a
+            later day to a step of it.
     """
 
     whole: bool
     low: int
     high: int
-    moves: Mapping[str, Array]
+    digest: str = ""
+    symbols: tuple[str, ...] = ()
+    moves: Array = field(default_factory=lambda: _NONE)
+    spans: Array = field(default_factory=lambda: _NONE)
 
     @property
     def largest(self) -> int:
@@ -80,10 +99,85 @@ def arrays_of(paths: BookPaths) -> PathArrays:
     return made
 
 
+def numbers_digest(paths: object) -> str:
+    """Return the digest that names joint paths in a state (hex SHA-256).
+
+    Raises:
+        DocumentError: A number is no integer of 64 bits, or paths differ in number or length.
+    """
+    if type(paths) is not BookPaths or not (found := arrays_of(paths).digest):
+        raise DocumentError("joint paths that are not integers of 64 bits, or not of one shape")
+    return found
+
+
 def fits(scaled: int, floors: Floors, scale: int) -> bool:
     """Return whether paths whose scaled changes stay within `scaled` fit 64-bit arithmetic."""
     left = max(BP, abs(floors.day_left), abs(floors.peak_left))
     return scaled < _BOUND and (floors.largest + scaled // scale + 1) * left < _BOUND
+
+
+def judged(
+    read: PathArrays, values: Mapping[str, int], floors: Floors, days: Sequence[int], scale: int
+) -> tuple[list[int], int]:
+    """Return the worst 2.5 % of losses and the one before them, which stands last, and the trips.
+
+    `values` are those of the book by instrument, `scale` times the change in value for a move.
+    """
+    held = [values.get(symbol, 0) for symbol in read.symbols]
+    wanted = read.moves.shape[2] // TAIL
+    ends = np.array(held, dtype=np.int64) @ read.moves[:, -1]
+    worst = [-(end // scale) for end in np.partition(ends, wanted)[: wanted + 1].tolist()]
+    left = _doubtful(read, held, floors, scale)
+    if not left.size:
+        return worst, 0
+    changes = sum(moves[:, left] * value for moves, value in zip(read.moves, held, strict=True))
+    return worst, trips_of(changes // scale, floors, days)
+
+
+def _doubtful(
+    read: PathArrays, held: Sequence[int], floors: Floors, scale: int
+) -> NDArray[np.intp]:
+    """Return the paths on which a limit may trip; on all others none does.
+
+    A path's equity stays between what each instrument's smallest and largest move would make of it,
+    and falls in a later day by no more than each one's largest fall would make it.
+    """
+    up, down = [max(one, 0) for one in held], [min(one, 0) for one in held]
+    bounds = np.array((up + down, down + up), dtype=np.int64) @ read.spans // scale
+    lows, highs = bounds.reshape(2, 3, -1)
+    low, today, fall = lows.min(axis=1).tolist()
+    if not _may_trip(low, int(highs[0].max()), today, fall, floors):
+        return _NOBODY
+    level, today, fall = lows
+    return np.flatnonzero(_may_trip(level, highs[0], today, fall, floors))
+
+
+def _may_trip(low: Any, high: Any, today: Any, fall: Any, floors: Floors) -> Any:  # noqa: ANN401 - numbers, or arrays of them
+    lowest, highest = low + floors.equity, high + floors.equity
+    peak = (
+        np.maximum(highest, floors.peak) if type(low) is np.ndarray else max(highest, floors.peak)
+    )
+    return (
+        (lowest <= 0)
+        | (lowest * BP < peak * floors.peak_left)
+        | ((today + floors.equity) * BP < floors.day_start * floors.day_left)
+        | (lowest * (BP - floors.day_left) + fall * BP < 0)
+    )
+
+
+def _spans(moves: Array, bar_us: int) -> Array:
+    instruments, steps, paths = moves.shape
+    if type(bar_us) is not int or bar_us < 1:
+        return _NONE  # no rule judges such paths
+    days = days_of(steps, bar_us)
+    today = bisect_right(days, 0)
+    line = np.zeros((instruments, steps + 1, paths), dtype=np.int64)
+    line[:, 1:] = moves
+    later = moves[:, today:] - line[:, [bisect_left(days, day) for day in days[today:]]]
+    kinds = (moves, line[:, : today + 1], later if today < steps else line[:, :1])
+    lows = np.concatenate([one.min(axis=1) for one in kinds], axis=1)
+    highs = np.concatenate([one.max(axis=1) for one in kinds], axis=1)
+    return np.concatenate((lows, highs))
 
 
 def trips_of(changes: Array, floors: Floors, days: Sequence[int]) -> int:
@@ -113,25 +207,87 @@ def trips_of(changes: Array, floors: Floors, days: Sequence[int]) -> int:
 
 
 def _read(paths: BookPaths) -> PathArrays:
-    every = [list(chain.from_iterable(one.moves_1e8)) for one in paths.instruments]
-    whole = all({int}.issuperset(map(type, moves)) for moves in every)
-    if not whole:
-        return PathArrays(whole=False, low=0, high=0, moves={})
+    packed = [_packed(one) for one in paths.instruments]
+    blocks = [block for block in packed if block is not None]
+    if not blocks or len(blocks) < len(packed) or len({block.shape for block in blocks}) > 1:
+        return _listed(paths)
+    return _named(paths, np.stack(blocks))
+
+
+def _packed(one: InstrumentPaths) -> NDArray[np.int32] | None:
+    """Return moves of 32 bits as an array [steps, paths]; None for anything else.
+
+    `marshal` writes a tuple and an integer with a sign for its type before it, so that a boolean or
+    a float is told from a number; tuples of one length have one width.
+    """
+    moves = one.moves_1e8
+    if type(moves) is not tuple or not moves or type(moves[0]) is not tuple or not moves[0]:
+        return None
+    paths, steps = len(moves), len(moves[0])
     try:
-        rows = [np.frombuffer(array("q", moves), dtype=np.int64) for moves in every]
-    except OverflowError:
-        low = min(min(moves, default=0) for moves in every)
-        high = max(max(moves, default=0) for moves in every)
-        return PathArrays(whole=True, low=min(0, low), high=max(0, high), moves={})
-    low = min((int(row.min(initial=0)) for row in rows), default=0)
-    high = max((int(row.max(initial=0)) for row in rows), default=0)
+        data = marshal.dumps(moves, 2)
+    except ValueError:
+        return None
+    width = 5 + 5 * steps
+    if len(data) != 5 + paths * width:
+        return None
+    heads = np.ndarray((paths,), "u1", data, 5, (width,))
+    lengths = np.ndarray((paths,), "<i4", data, 6, (width,))
+    kinds = np.ndarray((paths, steps), "u1", data, 10, (width, 5))
+    if (heads != _TUPLE).any() or (lengths != steps).any() or (kinds != _INTEGER).any():
+        return None
+    return np.ndarray((paths, steps), "<i4", data, 11, (width, 5)).T
+
+
+_TUPLE, _INTEGER = ord("("), ord("i")
+
+
+def _named(paths: BookPaths, stacked: NDArray[np.signedinteger[Any]]) -> PathArrays:
+    """Return the arrays of moves of shape [instruments, steps, paths], with their name."""
+    block = np.ascontiguousarray(stacked)
+    symbols = [one.symbol for one in paths.instruments]
+    heads = (paths.as_of_us, paths.bar_us, paths.template_digest, symbols)
+    size = block.itemsize
+    digest = ""
+    if _exact(paths, symbols):
+        line = json.encode(("countersign.paths/2", *heads, *block.shape[1:], size))
+        digest = sha256(b"%b\n%b" % (line, block.tobytes())).hexdigest()
+    firsts = [symbols.index(one) for one in dict.fromkeys(symbols)]
+    moves = block.astype(np.int64)[firsts]  # the first of a name counts, as in `BookPaths.of`
+    return PathArrays(
+        whole=True,
+        low=int(block.min(initial=0)),
+        high=int(block.max(initial=0)),
+        digest=digest,
+        symbols=tuple(dict.fromkeys(symbols)),
+        moves=moves,
+        spans=_spans(moves, paths.bar_us),
+    )
+
+
+def _exact(paths: BookPaths, symbols: Sequence[object]) -> bool:
+    """Return whether what stands beside the moves is of its types."""
+    numbers = type(paths.as_of_us) is int and type(paths.bar_us) is int
+    texts = {str}.issuperset(map(type, (paths.template_digest, *symbols)))
+    return numbers and texts and type(paths.instruments) is tuple
+
+
+def _listed(paths: BookPaths) -> PathArrays:
+    """Read paths number by number: those of more than 32 bits, and whatever is none."""
+    every = [list(chain.from_iterable(one.moves_1e8)) for one in paths.instruments]
+    if not all({int}.issuperset(map(type, moves)) for moves in every):
+        return PathArrays(whole=False, low=0, high=0)
+    low = min((min(moves, default=0) for moves in every), default=0)
+    high = max((max(moves, default=0) for moves in every), default=0)
     shapes = {
         (len(one.moves_1e8), len(path)) for one in paths.instruments for path in one.moves_1e8
     }
-    arrays: dict[str, Array] = {}
-    if len(shapes) == 1:
-        (shape,) = shapes
-        for one, row in zip(paths.instruments, rows, strict=True):
-            # the first of a name counts, as in `BookPaths.of`
-            arrays.setdefault(one.symbol, np.ascontiguousarray(row.reshape(shape).T))
-    return PathArrays(whole=True, low=low, high=high, moves=arrays)
+    unread = PathArrays(whole=True, low=min(0, low), high=max(0, high))
+    if len(shapes) != 1:
+        return unread
+    (shape,) = shapes
+    try:
+        rows = [np.frombuffer(array("q", moves), dtype="<i8") for moves in every]
+        return _named(paths, np.stack([row.reshape(shape).T for row in rows]))
+    except (OverflowError, ValueError):
+        return unread

@@ -13,12 +13,15 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final
 
 from risk.canonical import digest
 from risk.documents import document_of
 from risk.errors import PathsError
 from risk.state.paths.marginal import Marginal
 from risk.state.paths.template import make_template, ranks
+
+DAY_US: Final = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,12 @@ def join_paths(own: Marginal, others: Sequence[Marginal]) -> BookPaths:
             for k, one in enumerate(every)
         ),
     )
+
+
+@lru_cache(maxsize=64)
+def days_of(steps: int, bar_us: int) -> tuple[int, ...]:
+    """Return the day of each step, from 0: with daily bars each step ends one."""
+    return tuple((step * bar_us - 1) // DAY_US for step in range(1, steps + 1))
 
 
 @lru_cache(maxsize=4)

@@ -21,11 +21,10 @@ from typing import Final
 from risk.errors import PathsError
 from risk.intent import Side
 from risk.state.book import Book
-from risk.state.paths.joint import BookPaths
+from risk.state.paths.joint import BookPaths, days_of
 from risk.state.paths.marginal import ONE_1E8
 
 BP: Final = 10_000
-DAY_US: Final = 86_400_000_000
 TAIL: Final = 40
 """One in forty: a shortfall at 97.5 %."""
 _SCALE: Final = 2 * ONE_1E8
@@ -88,21 +87,21 @@ class BookLosses:
     def at(self, lots: int) -> Estimate:
         """Return the estimate for a quantity of the open instrument, in signed lots."""
         held = lots * self.twice_lot_minor
-        losses, trips = self._on_arrays(held) or self._walked(held)
-        shortfall, error = shortfall_of(losses)
+        worst, n, trips = self._on_arrays(held) or self._walked(held)
+        shortfall, error = _shortfall(worst, n)
         bound = -(-(shortfall * BP + error * self.errors_bp) // BP)
         return Estimate(
-            n_paths=len(losses),
+            n_paths=n,
             shortfall_bp=self._bp(shortfall),
             shortfall_error_bp=self._bp(error),
             shortfall_bound_bp=self._bp(bound),
-            trip_bp=-(-trips * BP // len(losses)),
-            trip_bound_bp=proportion_bound(trips, len(losses), self.errors_bp),
+            trip_bp=-(-trips * BP // n),
+            trip_bound_bp=proportion_bound(trips, n, self.errors_bp),
         )
 
-    def _on_arrays(self, held: int) -> tuple[list[int], int] | None:
-        """Return each path's loss and the trips, or None if 64 bits cannot hold the numbers."""
-        from risk.state.paths.arrays import Floors, arrays_of, fits, trips_of  # noqa: PLC0415 - numpy, only where paths are judged
+    def _on_arrays(self, held: int) -> tuple[list[int], int, int] | None:
+        """Return the worst losses, paths and trips, or None if 64 bits cannot hold the numbers."""
+        from risk.state.paths.arrays import Floors, arrays_of, fits, judged  # noqa: PLC0415 - numpy, only where paths are judged
 
         read = arrays_of(self.paths)
         floors = Floors(
@@ -112,16 +111,14 @@ class BookLosses:
             day_left=BP - self.limits.day_loss_bp,
             peak_left=BP - self.limits.drawdown_bp,
         )
-        largest = read.largest * (abs(held) + sum(map(abs, self.others.values())))
-        if not read.moves or not fits(largest, floors, _SCALE):
+        values = {**self.others, self.symbol: held}
+        largest = read.largest * sum(map(abs, values.values()))
+        if not read.symbols or not fits(largest, floors, _SCALE):
             return None
-        scaled = read.moves[self.symbol] * held
-        for name, value in self.others.items():
-            scaled += read.moves[name] * value
-        changes = scaled // _SCALE
-        return (-changes[-1]).tolist(), trips_of(changes, floors, self.days)
+        worst, trips = judged(read, values, floors, self.days, _SCALE)
+        return worst, read.moves.shape[2], trips
 
-    def _walked(self, held: int) -> tuple[list[int], int]:
+    def _walked(self, held: int) -> tuple[list[int], int, int]:
         """Return the same path by path, in Python's integers."""
         values = {**self.others, self.symbol: held}
         losses, trips = [], 0
@@ -130,7 +127,7 @@ class BookLosses:
             changes = [sum(map(mul, values.values(), step)) // _SCALE for step in steps]
             losses.append(-changes[-1])
             trips += self._trips(changes)
-        return losses, trips
+        return _worst(losses), len(losses), trips
 
     def _bp(self, loss_minor: int) -> int:
         return -(-loss_minor * BP // self.equity_minor)
@@ -194,7 +191,7 @@ def book_losses(
         others=others,
         moves=own,
         twice_lot_minor=twice_lot_minor,
-        days=tuple((step * paths.bar_us - 1) // DAY_US for step in range(1, steps + 1)),
+        days=days_of(steps, paths.bar_us),
         limits=limits,
         errors_bp=errors_bp,
     )
@@ -207,10 +204,17 @@ def instruments_of(book: Book, symbol: str) -> tuple[str, ...]:
 
 def shortfall_of(losses: Sequence[int]) -> tuple[int, int]:
     """Return the mean of the worst 2.5 % of losses and its standard error, both rounded up."""
-    n = len(losses)
-    worst = sorted(losses, reverse=True)
-    edge = worst[n // TAIL]
-    over = [TAIL * (loss - edge) for loss in worst[: n // TAIL]]
+    return _shortfall(_worst(losses), len(losses))
+
+
+def _worst(losses: Sequence[int]) -> list[int]:
+    return sorted(losses, reverse=True)[: len(losses) // TAIL + 1]
+
+
+def _shortfall(worst: Sequence[int], n: int) -> tuple[int, int]:
+    """Return the same for the largest of `n` losses; the smallest of them stands last."""
+    edge = worst[-1]
+    over = [TAIL * (loss - edge) for loss in worst[:-1]]
     shortfall = edge - (-sum(over) // n)
     if n == 1:
         return shortfall, abs(shortfall)

@@ -1,10 +1,9 @@
 """Exposure counts everything that may still execute, on the side where it hurts."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from risk.evaluate import evaluate
 from risk.intent import Side, intent_digest
@@ -95,7 +94,7 @@ def test_another_instruments_pending_orders_count_for_money_and_not_for_lots() -
     )
     alone = exposure(case_of(PLAYBACK, state_with(), INTENT))
     beside = exposure(case_of(PLAYBACK, state_with(book=fold(other)), INTENT))
-    assert beside == replace(
+    assert beside == structs.replace(
         alone,
         gross_minor=alone.gross_minor + 600_000,
         net_low_minor=alone.net_low_minor - 600_000,

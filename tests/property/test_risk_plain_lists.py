@@ -1,0 +1,89 @@
+"""Measuring into plain lists says the same as running rule by rule, whatever the arguments are."""
+
+import copy
+import random
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from risk.evaluate import evaluate
+from risk.policy.policy import Policy
+from risk.rules.catalogue import rules_of
+from risk.rules.rule import RuleCase, run
+from risk.verdict import NEWEST_DIGEST, Verdict, is_intact, make_verdict
+from tests.doubles.full_policy import FULL, armed_without, full_state
+from tests.doubles.random_decisions import decisions
+
+NONSENSE: tuple[Any, ...] = (
+    *(None, 1.0, float("nan"), True, "7", b"7", (), (None,), [], "BUY", object),
+    *(-1, 0, 2**62, 2**63, -(2**63), 2**70),
+)
+SOME_DISARMED = armed_without(("R04", "R15", "R24", "R28", "R52"))
+
+
+def bent(draw: random.Random, value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any argument
+    """The same value with one leaf of it replaced by nonsense."""
+    if is_dataclass(value) and not isinstance(value, type) and (depth == 0 or draw.random() < 0.9):
+        name = draw.choice(fields(value)).name
+        changed = copy.copy(value)
+        object.__setattr__(changed, name, bent(draw, getattr(value, name), depth + 1))
+        return changed
+    if type(value) is tuple and value and draw.random() < 0.8:
+        place = draw.randrange(len(value))
+        return (*value[:place], bent(draw, value[place], depth + 1), *value[place + 1 :])
+    return draw.choice(NONSENSE)
+
+
+def rule_by_rule(policy: Policy, state: Any, intent: Any, verdict: Verdict) -> Verdict:  # noqa: ANN401 - any argument
+    """The verdict with every rule's results made by `run`, and its own other results."""
+    case = RuleCase(
+        policy=policy,
+        policy_digest=verdict.policy_digest,
+        intent_digest=verdict.intent_digest,
+        state=state,
+        intent=intent,
+    )
+    judged = tuple(one for rule in rules_of(policy) for one in run(rule, case))
+    return make_verdict(
+        results=verdict.results[: -len(judged)] + judged,
+        policy_digest=verdict.policy_digest,
+        intent_digest=verdict.intent_digest,
+        state_digest=verdict.state_digest,
+        digest_version=verdict.digest_version,
+    )
+
+
+@pytest.mark.parametrize("policy", [FULL, SOME_DISARMED])
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_plain_lists_say_what_running_rule_by_rule_says(policy: Policy, broken: int) -> None:
+    draw = random.Random(broken)  # noqa: S311 - made-up decisions, not keys
+    for own, state, intent in decisions(400, 3 + broken):
+        if own is not FULL:
+            continue
+        judged: Any = replace(state, policy_status=full_state(policy).policy_status)
+        wanted: Any = intent
+        for _ in range(broken):
+            if draw.random() < 0.7:
+                judged = bent(draw, judged)
+            else:
+                wanted = bent(draw, wanted)
+        verdict = evaluate(policy, judged, wanted)
+        again = rule_by_rule(policy, judged, wanted, verdict)
+        assert again.results == verdict.results
+        assert again.verdict_digest == verdict.verdict_digest
+
+
+def test_what_a_verdict_says_does_not_depend_on_the_version_of_its_digest() -> None:
+    for policy, state, intent in decisions(120, 5):
+        verdict = evaluate(policy, state, intent)
+        for version in range(1, NEWEST_DIGEST + 1):
+            other = evaluate(policy, state, intent, digest_version=version)
+            assert (other.digest_version, other.results) == (version, verdict.results)
+            assert is_intact(other)
+
+
+@pytest.mark.parametrize("version", [0, 4, -1, "2", None, 2.0, object()])
+def test_an_unknown_version_gives_the_newest_digest(version: Any) -> None:  # noqa: ANN401 - any version
+    verdict = evaluate(FULL, full_state(), next(decisions(1, 1))[2], digest_version=version)
+    assert verdict.digest_version == NEWEST_DIGEST
