@@ -17,7 +17,8 @@ from typing import Any, Final
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "playback.md"
-DECISIONS: Final = 250
+DECISIONS: Final = 502
+"""All of 2018: each session of both instruments."""
 
 
 def main() -> int:
@@ -64,9 +65,9 @@ def page(summary: dict[str, Any]) -> str:
             _across(summary, "orders", "orders", str),
             _across(summary, "P&L, USD", "pnl_minor", _usd),
             "",
-            "One path over part of one year: a difference between the columns is not evidence of",
-            "skill. Whether the realised volatility met its target is left out for that reason.",
+            "One path over one year: a difference between the columns is not evidence of skill.",
             "",
+            *_rolling(summary["rolling"]),
             *_adds(summary["engine_adds"]),
             "| figure | value |",
             "|---|---|",
@@ -78,6 +79,30 @@ def page(summary: dict[str, Any]) -> str:
             "[ledger-size.md](ledger-size.md).",
             "",
         )
+    )
+
+
+def _rolling(found: dict[str, Any]) -> tuple[str, ...]:
+    """Return the part about the volatility target, or why there is none."""
+    rows = [
+        f"| {days} | {twin} | {one['error']:.3f} ({one['error_low']:.3f} to {one['error_high']:.3f})"
+        f" | {one['realised_low']:.1%} to {one['realised_high']:.1%} | {one['worst_return']:.1%} |"
+        for twin, windows in found.items()
+        for days, one in windows.items()
+    ]
+    if not rows:
+        return ("Too few days for rolling figures.", "")
+    return (
+        "## The volatility target, in rolling windows",
+        "",
+        "Error: mean over windows of |realised / target - 1|, with a 90 % interval by blocks of",
+        "one window. An account whose instruments stay below their share of the target realises",
+        "less. Realised: lowest and highest window, a year.",
+        "",
+        "| days | account | error | realised | worst window's return |",
+        "|---|---|---|---|---|",
+        *sorted(rows, key=lambda row: int(row.split("|")[1])),
+        "",
     )
 
 
@@ -118,7 +143,7 @@ def _adds(found: dict[str, Any]) -> tuple[str, ...]:
             for one in found["lines"]
         ),
         "",
-        "One path over part of one year is no evidence of skill, whatever the sign of the sum.",
+        "One path over one year is no evidence of skill, whatever the sign of the sum.",
         "",
     )
 

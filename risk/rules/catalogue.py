@@ -1,7 +1,9 @@
 """All rules, in the order in which they run and print, and which of them a policy names."""
 
+from functools import lru_cache
 from typing import Final
 
+from risk.policy.families.listed.denied import DenyList
 from risk.policy.policy import RULES_OF_1, Policy
 from risk.rules.account.basket import R21
 from risk.rules.account.concentration import R10
@@ -115,6 +117,14 @@ def rules_of(policy: object) -> tuple[Rule, ...]:
     if policy.families is None:
         return RULES_1
     listed, lexicon = policy.families.denied, policy.families.fairness
-    more: tuple[Rule, ...] = () if lexicon is None else (R48,)
+    if listed is None and lexicon is None:
+        return RULES
+    return _with_lists(listed, gate=lexicon is not None)
+
+
+@lru_cache(maxsize=16)
+def _with_lists(listed: DenyList | None, *, gate: bool) -> tuple[Rule, ...]:
+    """Return all rules with those of a policy's lists; the same tuple for the same lists."""
+    more: tuple[Rule, ...] = (R48,) if gate else ()
     more += () if listed is None or not listed.shapes else (denying(listed),)
     return (*RULES, *more) if more else RULES

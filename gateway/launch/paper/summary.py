@@ -3,12 +3,9 @@
 Not here: printing (`telemetry.console`), the verification.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
-from statistics import pstdev
 from typing import Any
 
 from audit.records.kinds import Kind
@@ -16,6 +13,7 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.evidence.answers.engine_adds import engine_adds
 from gateway.launch.paper.acceptance_rate import TableFigure
+from gateway.launch.paper.rolling import rolling
 from gateway.walk.journal.decision import DecisionSealed, TwinJudged
 from gateway.walk.journal.forecast import ForecastRequested, RoundsCaptured
 from gateway.walk.journal.order import OrderReported, OrderSent
@@ -24,8 +22,6 @@ from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.book import Twin, book_events, twin_events
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
-
-TRADING_DAYS = 252
 
 
 @dataclass(slots=True)
@@ -54,14 +50,9 @@ class _Curve:
             self.closes_minor.append(self.book.equity_minor)
             self.last_close_us = at
 
-    def tracking_error(self, target_bp: int) -> float | None:
-        """Return the relative distance of realised from target volatility; None without returns."""
-        equity = [self.book.deposit_minor, *self.closes_minor]
-        returns = [b / a - 1.0 for a, b in itertools.pairwise(equity) if a > 0]
-        if len(returns) < 3:  # noqa: PLR2004 - a deviation of two numbers says nothing
-            return None
-        realised = pstdev(returns) * sqrt(TRADING_DAYS)
-        return abs(realised / (target_bp / 10_000) - 1.0)
+    def rolling(self, target_bp: int) -> dict[str, Any]:
+        """Return how the account kept its volatility target, in rolling windows."""
+        return rolling([self.book.deposit_minor, *self.closes_minor], target_bp)
 
 
 def summarise(
@@ -112,12 +103,14 @@ def summarise(
         "forecast_ms_p99": quantile(forecast_ms, 0.99),
         "decision_to_wire_ms_p50": quantile(wire, 0.5),
         "decision_to_wire_ms_p99": quantile(wire, 0.99),
-        "vol_tracking_error": _rounded(curve.tracking_error(target_vol_bp)),
-        "placebo_vol_tracking_error": _rounded(placebo.tracking_error(target_vol_bp)),
+        "rolling": {
+            "target": curve.rolling(target_vol_bp),
+            "placebo": placebo.rolling(target_vol_bp),
+            "gjr": twins[Twin.GJR].rolling(target_vol_bp),
+        },
         "pnl_minor": curve.book.equity_minor - equity_minor,
         "placebo_pnl_minor": placebo.book.equity_minor - equity_minor,
         "placebo_orders": _fills(own, Twin.PLACEBO),
-        "gjr_vol_tracking_error": _rounded(twins[Twin.GJR].tracking_error(target_vol_bp)),
         "gjr_pnl_minor": twins[Twin.GJR].book.equity_minor - equity_minor,
         "gjr_orders": _fills(own, Twin.GJR),
         "engine_adds": _adds(reader, account),
@@ -207,7 +200,3 @@ def _after_halt(verdicts: Sequence[VerdictGiven], decisions: int) -> int:
 
 def _by(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

@@ -102,23 +102,27 @@ def test_nothing_beyond_the_firms_own_limits_can_be_lifted() -> None:
     assert not liftable(RuleId.R03, "step")
 
 
+def _case(state: RiskState) -> RuleCase:
+    return RuleCase(
+        policy=POLICY,
+        policy_digest=policy_digest(POLICY),
+        intent_digest="",
+        state=state,
+        intent=INTENT,
+    )
+
+
 @pytest.mark.parametrize("rule_id", [*sorted(CONDUCT), *NEVER])
 def test_a_forbidden_rule_is_never_lifted_whatever_was_signed(rule_id: RuleId) -> None:
     """Each result of the rule is made a breach, and an override names it."""
     (like,) = [one for one in judged(None).results if one.outcome is Outcome.BREACH]
     breach = structs.replace(like, rule_id=rule_id, check="any")
     override = override_with(rule_id=rule_id, check="any")
-    case = RuleCase(
-        policy=POLICY,
-        policy_digest=policy_digest(POLICY),
-        intent_digest="",
-        state=state_with(POLICY, override=override),
-        intent=INTENT,
-    )
-    assert lifted((breach,), case) == (breach,)
+    state = state_with(POLICY, override=override)
+    assert lifted((breach,), _case(state)) == (breach,)
     allowed = structs.replace(breach, rule_id=RuleId.R03)
-    named = replace(case.state, override=override_with(check="any"))
-    assert lifted((allowed,), replace(case, state=named))[0].action is Action.WARN
+    named = replace(state, override=override_with(check="any"))
+    assert lifted((allowed,), _case(named))[0].action is Action.WARN
 
 
 def test_a_kill_and_a_pause_refuse_under_an_override() -> None:
