@@ -85,7 +85,8 @@ def page(summary: dict[str, Any]) -> str:
 def _rolling(found: dict[str, Any]) -> tuple[str, ...]:
     """Return the part about the volatility target, or why there is none."""
     rows = [
-        f"| {days} | {twin} | {one['error']:.3f} ({one['error_low']:.3f} to {one['error_high']:.3f})"
+        f"| {days} | {twin} | {one['error']:.3f}"
+        f" ({one['error_low']:.3f} to {one['error_high']:.3f})"
         f" | {one['realised_low']:.1%} to {one['realised_high']:.1%} | {one['worst_return']:.1%} |"
         for twin, windows in found.items()
         for days, one in windows.items()
