@@ -58,10 +58,7 @@ def nautilus() -> str:
     """Return what Nautilus' risk engine takes for an order, measured now, or that it was not."""
     python = os.environ.get(NAUTILUS)
     if python is None:
-        return (
-            "Nautilus' risk engine is no dependency and was not measured in this run:"
-            f" `{NAUTILUS}` names no Python that has it."
-        )
+        return "Nautilus' risk engine is no dependency and was not measured in this run."
     done = subprocess.run(
         [python, Path(__file__).with_name("bench_nautilus.py")],
         capture_output=True,

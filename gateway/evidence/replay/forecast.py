@@ -13,7 +13,7 @@ from typing import Any
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.intents import decision_id_of, request_document, wish_of
+from gateway.desk.intents import wish_of
 from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
@@ -21,7 +21,6 @@ from gateway.evidence.replay.past import HAS_GJR, HEARS_WORDS, Attempt, Past, ma
 from gateway.evidence.replay.planning import plan_of, seed_root
 from gateway.walk.journal import decision as journal_decisions
 from gateway.walk.journal import forecast as journal
-from gateway.walk.journal.persons import RECORDED, with_fields
 from gateway.walk.journal.run import MarkTaken, ModelLoaded
 from gateway.walk.ports import Case, Tick
 from gateway.walk.sampled.gjr import gjr_twin, paths_of_gjr
@@ -40,28 +39,6 @@ from inference.speculation.evidence_bytes import read_evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.speculation.top_rows import check_heads
 from inference.speculation.totals import paths
-
-
-def intent_received(past: Past, record: Record) -> str:
-    """Compare the record with the agent's request in it."""
-    received = journal_decisions.IntentReceived.of(record)
-    request = IntentRequest.model_validate(received.request)
-    asked, _ = request_document(request, RECORDED)
-    again = {
-        **past.tags.document(),
-        "decision_id": decision_id_of(received.author, request.client_key),
-        "client_key": request.client_key,
-        "request": asked,
-        "instrument": request.instrument,
-        "author": received.author,
-        "strategy": AGENT_WISH,
-        **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
-        **({"flattens": received.flattens} if received.flattens else {}),
-        **past.named_in(record),
-    }
-    same("intent_received", "payload", with_fields(again, record.body), record.body)
-    same("intent_received", "decision_id", past.decision_id, received.decision_id)
-    return f"of {received.author}"
 
 
 def snapshot_taken(past: Past, record: Record) -> str:

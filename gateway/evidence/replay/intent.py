@@ -13,6 +13,9 @@ from typing_extensions import override
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.clock import MarketInstant
+from gateway.desk.intents import decision_id_of, request_document
+from gateway.desk.requests import IntentRequest
+from gateway.desk.strategies import AGENT_WISH
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import (
     HEARS_WORDS,
@@ -27,6 +30,7 @@ from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
 from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.control.oversight.publications import OwnPublications
+from gateway.walk.journal.persons import RECORDED, with_fields
 from gateway.walk.journal.verdict import result_under
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
@@ -105,6 +109,28 @@ class RecordedShadow:
         )
         version = self._basis.digest_version
         return evaluate(self._policy, state, intent, digest_version=version), state
+
+
+def intent_received(past: Past, record: Record) -> str:
+    """Compare the record with the agent's request in it."""
+    received = journal.IntentReceived.of(record)
+    request = IntentRequest.model_validate(received.request)
+    asked, _ = request_document(request, RECORDED)
+    again = {
+        **past.tags.document(),
+        "decision_id": decision_id_of(received.author, request.client_key),
+        "client_key": request.client_key,
+        "request": asked,
+        "instrument": request.instrument,
+        "author": received.author,
+        "strategy": AGENT_WISH,
+        **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
+        **({"flattens": received.flattens} if received.flattens else {}),
+        **past.named_in(record),
+    }
+    same("intent_received", "payload", with_fields(again, record.body), record.body)
+    same("intent_received", "decision_id", past.decision_id, received.decision_id)
+    return f"of {received.author}"
 
 
 def quote_taken(past: Past, record: Record) -> str:

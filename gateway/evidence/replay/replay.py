@@ -42,7 +42,7 @@ from risk.errors import RiskError
 Step = Callable[[Past, Record], str]
 
 STEPS: Final[Mapping[Kind, Step]] = {
-    Kind.INTENT_RECEIVED: replay_forecast.intent_received,
+    Kind.INTENT_RECEIVED: replay_intent.intent_received,
     Kind.SNAPSHOT_TAKEN: replay_forecast.snapshot_taken,
     Kind.MODE_CHOSEN: replay_plan.mode_chosen,
     Kind.FORECAST_REQUESTED: replay_forecast.forecast_requested,
