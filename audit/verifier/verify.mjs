@@ -1817,7 +1817,7 @@ class PolicySuccessions {
 }
 
 /** Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct. */
-const NEVER_LIFTED = new Set(["R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51", "R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53"]);
+const NEVER_LIFTED = new Set(["R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51", "R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53", "R54"]);
 const OVERRIDE_TERMS = ["override_id", "account", "instrument", "side", "rule_id", "check", "qty_max_lots", "notional_max_minor", "policy_digest", "not_before_us", "expires_us"];
 
 /** Return the statement that both officers sign, from the fields of `override_granted`. */

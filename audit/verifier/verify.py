@@ -2173,7 +2173,7 @@ def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> No
 NEVER_LIFTED = frozenset(
     {
         *("R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51"),
-        *("R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53"),
+        *("R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53", "R54"),
     }
 )
 """Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct."""

@@ -12,13 +12,14 @@ Rules:
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Masks = npt.NDArray[np.bool_]
-Ids = npt.NDArray[np.int64]
+    Masks = npt.NDArray[np.bool_]
+    Ids = npt.NDArray[np.int64]
 
 
 class Alphabet:
@@ -32,8 +33,8 @@ class Alphabet:
         Without slots every symbol may stand at every place.
         """
         self.start: Final = start
-        self.ids: Final[Ids] = np.asarray(ids, dtype=np.int64)
-        self.slots: Final = tuple(slots) or ((0, len(self.ids)),)
+        self._ids: Final = tuple(map(int, ids))
+        self.slots: Final = tuple(slots) or ((0, len(self._ids)),)
 
     @classmethod
     def of_range(cls, start: int, n: int) -> "Alphabet":
@@ -43,28 +44,37 @@ class Alphabet:
     @property
     def n(self) -> int:
         """Number of symbols."""
-        return len(self.ids)
+        return len(self._ids)
+
+    @cached_property
+    def ids(self) -> "Ids":
+        """Each symbol's vocabulary id."""
+        # Here and below: verbs that only read a ledger know codecs, and need no numpy.
+        import numpy as np  # noqa: PLC0415
+
+        return np.asarray(self._ids, dtype=np.int64)
 
     @cached_property
     def columns(self) -> "slice | Ids":
         """What cuts a row over the vocabulary to a row over the symbols."""
-        first = int(self.ids[0])
-        whole = np.array_equal(self.ids, np.arange(first, first + self.n))
+        first = self._ids[0]
+        whole = self._ids == tuple(range(first, first + self.n))
         return slice(first, first + self.n) if whole else self.ids
 
-    def masks(self, places: Sequence[int]) -> Masks | None:
+    def masks(self, places: Sequence[int]) -> "Masks | None":
         """Return which symbols may stand at each place, [places, n]; None where all may."""
         if len(self.slots) == 1:
             return None
-        return self._slot_masks[np.asarray(places, dtype=np.int64) % len(self.slots)]
+        return self._slot_masks[[place % len(self.slots) for place in places]]
 
-    def ids_of(self, symbols: Ids) -> Ids:
+    def ids_of(self, symbols: "Ids") -> "Ids":
         """Return the vocabulary ids of symbols."""
-        return np.asarray(self.ids[symbols])
+        found: Ids = self.ids[symbols]
+        return found
 
     def id_of(self, token: int) -> int:
         """Return the vocabulary id of a recorded token."""
-        return int(self.ids[token - self.start])
+        return self._ids[token - self.start]
 
     def token_at(self, place: int, vocabulary_id: int) -> int:
         """Return the recorded token of a vocabulary id; one outside the slot is outside all."""
@@ -79,7 +89,9 @@ class Alphabet:
         return isinstance(self.columns, slice) and self.columns.start == self.start
 
     @cached_property
-    def _slot_masks(self) -> Masks:
+    def _slot_masks(self) -> "Masks":
+        import numpy as np  # noqa: PLC0415
+
         masks = np.zeros((len(self.slots), self.n), dtype=bool)
         for row, (first, end) in zip(masks, self.slots, strict=True):
             row[first:end] = True
@@ -88,6 +100,5 @@ class Alphabet:
     @cached_property
     def _symbols(self) -> tuple[dict[int, int], ...]:
         return tuple(
-            {int(self.ids[symbol]): symbol for symbol in range(first, end)}
-            for first, end in self.slots
+            {self._ids[symbol]: symbol for symbol in range(first, end)} for first, end in self.slots
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from inference.codec.alphabet import Alphabet, Masks
+from inference.codec.alphabet import Alphabet
 from inference.speculation.rounds import DraftRound, PlainReason, RoundOutcome
 from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
@@ -29,6 +29,7 @@ _NEVER = np.float32(-np.inf)
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Masks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ import torch
 import vllm.v1.sample.rejection_sampler as rejection
 import vllm.v1.spec_decode.llm_base_proposer as proposer
 
-from inference.codec.alphabet import Alphabet, Masks
-from inference.engine.flight import Flight, Step, pick_rows
+from inference.codec.alphabet import Alphabet
+from inference.engine.flight import Flight, Masks, Step, pick_rows
 from inference.speculation.seeds import Purpose, token_draw
 from inference.speculation.top_rows import NONE, K, top_bytes
 

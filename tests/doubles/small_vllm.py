@@ -305,6 +305,7 @@ def _output(one: Request) -> Any:  # noqa: ANN401 - as vLLM's
         request_id=one.key,
         finished=one.is_finished(),
         outputs=[SimpleNamespace(token_ids=tokens)],
+        num_cached_tokens=0,
     )
 
 

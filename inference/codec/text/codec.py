@@ -15,7 +15,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
@@ -27,12 +27,14 @@ from inference.codec.scaled import ScaledCodec, ranges_of
 from inference.codec.text import answer, template
 from inference.codec.text.answer import HUNDREDTHS, Grammar, read_answer, value_of
 from inference.codec.text.hostile import MAX_CHARACTERS
-from inference.codec.text.tokenizer import TextTokenizer
 from inference.codec.volatility import Scale, first_scale
 from inference.errors import AnswerError, CodecError
 from inference.scale.moving import MovingScale, scales_of
 from inference.scale.schedule import BURN_IN
 from inference.snapshot import Snapshot
+
+if TYPE_CHECKING:  # it loads Jinja, which a verb that only reads a ledger needs not
+    from inference.codec.text.tokenizer import TextTokenizer
 
 _SD_FLOOR: Final = 1e-8
 
@@ -42,7 +44,7 @@ class TextCodec(ScaledCodec):
 
     version: ClassVar[str] = "text-codec-1"
 
-    def __init__(self, tokenizer: TextTokenizer) -> None:
+    def __init__(self, tokenizer: "TextTokenizer") -> None:
         """Take the tokenizer of the pair's folder."""
         super().__init__()
         self.tokenizer: Final = tokenizer
@@ -191,7 +193,7 @@ def _history(snapshot: Snapshot) -> tuple[tuple[str, ...], Scale | MovingScale]:
     return tuple(value_of(value / one.sigma) for value, one in pairs), scales[-1]
 
 
-def text_digest(tokenizer: TextTokenizer) -> str:
+def text_digest(tokenizer: "TextTokenizer") -> str:
     """Return the SHA-256, hex, of all that gives prompt and answer of this tokenizer meaning."""
     words = {
         "system": template.SYSTEM,

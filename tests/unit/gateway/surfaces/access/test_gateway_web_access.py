@@ -96,6 +96,7 @@ def test_the_table_of_roles_gives_each_what_it_needs_and_no_more() -> None:
         "disclose": {"auditor"},
         "mirror": {"auditor"},
         "review": {"auditor"},
+        "annotate": {"operator", "approver", "auditor"},
         "test": {"operator", "auditor"},
         "feed": {"feed"},
         "measure": {"monitor", "operator", "auditor"},
