@@ -23,7 +23,6 @@ from typing import Any, Final
 from inference.codec.codec import ReturnCodec
 from inference.codec.scaled import codec_named
 from inference.codec.text.codec import TextCodec, normal_table
-from inference.codec.text.tokenizer import TextTokenizer
 from inference.errors import CodecError, RegistryError
 from inference.weights.registry import (
     MANIFEST,
@@ -70,6 +69,8 @@ def text_codec(target: Path) -> TextCodec:
         CodecError: the tokenizer or chat template cannot be used.
         RegistryError: there is no tokenizer.
     """
+    # Jinja and the tokenizers library, which only a text model needs.
+    from inference.codec.text.tokenizer import TextTokenizer  # noqa: PLC0415
 
     def read(name: str, missing: bytes) -> bytes:
         path = target / name
