@@ -7,6 +7,8 @@ between the two forecasts is what the engine adds to the best plain model of vol
 Rules:
 - The error of a step is a function of (trajectory seed, step). A longer forecast starts with the
   shorter one, and more paths with the fewer.
+- A fit with a season has its law for returns without the sizes of their hours; each step gets the
+  size of the hour in which it ends.
 - Float64 in a fixed order, one number after the other: the same in every process of one machine,
   and up to the last digit of `pow`, `log` and `exp` on another.
 
@@ -75,16 +77,18 @@ def simulated(
     law, rule = scale.fit.gjr, policy or TrajectoryPolicy()
     unit = sqrt((law.nu - 2.0) / law.nu)  # of a Student-t to one of variance 1
     peak = _log_peak(law.nu) - log(unit)
+    sizes = scale.sizes(plan.horizon)
     result = []
     for index, own in enumerate(trajectory_seeds(seed, plan.paths)):
         variance, moves, densities = scale.gjr, [], []
-        for step in range(plan.horizon):
+        for step, size in enumerate(sizes):
             error = student_t(own, step, law.nu)
             sigma = sqrt(variance)
-            moves.append(law.mean + sigma * unit * error)
+            flat = law.mean + sigma * unit * error
+            moves.append(flat * size)
             tail = 0.5 * (law.nu + 1.0) * log1p(error * error / law.nu)
-            densities.append(peak - log(sigma) - tail)
-            variance = max(law.after(variance, moves[-1]), VARIANCE_FLOOR)
+            densities.append(peak - log(sigma * size) - tail)
+            variance = max(law.after(variance, flat), VARIANCE_FLOOR)
         reason = rule.judge(moves)
         result.append(
             Trajectory(
@@ -118,9 +122,10 @@ def student_t(seed: int, step: int, nu: float) -> float:
 def step_law(scale: MovingScale) -> StepLaw:
     """Return the closed-form law of the next bar."""
     law = scale.fit.gjr
-    sigma = sqrt(scale.gjr)
+    sigma, (size,) = sqrt(scale.gjr), scale.sizes(1)
     upto = law.mean / (sigma * sqrt((law.nu - 2.0) / law.nu))
-    return StepLaw(p_up=0.5 + _chance_between(upto, law.nu), mean=law.mean, sd=sigma)
+    p_up = 0.5 + _chance_between(upto, law.nu)
+    return StepLaw(p_up=p_up, mean=law.mean * size, sd=sigma * size)
 
 
 def _chance_between(upto: float, nu: float) -> float:

@@ -55,6 +55,14 @@ class MovingScale:
         """Long-run volatility of a bar of the next bar's hour."""
         return math.sqrt(self.long) * self._spread()
 
+    def sizes(self, bars: int) -> tuple[float, ...]:
+        """Return the sizes of the hours in which the next bars end; ones without a season."""
+        found, hour = [], self.hour
+        for _ in range(bars):
+            hour = hour if self.fit.season is None else self.fit.season.next(hour)
+            found.append(self._size(hour))
+        return tuple(found)
+
     def _next_hour(self) -> int:
         season = self.fit.season
         return self.hour if season is None else season.next(self.hour)

@@ -12,6 +12,7 @@ from inference.forecast.gjr import sample_gjr, simulated, step_law, student_t
 from inference.forecast.trajectory import DropReason, TrajectoryPolicy
 from inference.scale.fitted import ScaleFit, default_fit
 from inference.scale.moving import MovingScale, first_moving
+from inference.scale.season import Clock, Season
 from inference.speculation.seeds import Purpose, four_draws, token_draw, trajectory_seeds
 from tests.doubles.gjr_cases import snapshot_and_prompt
 
@@ -57,6 +58,23 @@ def test_the_second_steps_variance_answers_to_the_first_and_to_a_fall_more() -> 
         assert second == pytest.approx(law.mean + sigma * error, rel=1e-12)
     fall = law.after(scale.gjr, law.mean - 0.02)
     assert fall > law.after(scale.gjr, law.mean + 0.02)
+
+
+def test_a_fit_with_a_season_gives_each_step_the_size_of_its_hour() -> None:
+    flat = scale_of()
+    sizes = tuple(20_000 if hour == 15 else 5_000 for hour in range(168))
+    season = Season(clock=Clock.NONE, sizes_1e4=sizes, usual=(14, 15, 16))
+    seasonal = replace(flat, fit=replace(flat.fit, season=season), hour=14)
+    assert seasonal.sizes(4) == (2.0, 0.5, 0.5, 2.0)
+    pairs = zip(
+        simulated(flat, SEED, Plan(8, 4)), simulated(seasonal, SEED, Plan(8, 4)), strict=True
+    )
+    for plain, sized in pairs:
+        moves = zip(plain.log_returns, (2.0, 0.5, 0.5, 2.0), strict=True)
+        assert sized.log_returns == tuple(move * size for move, size in moves)
+        assert sized.loglik_target == pytest.approx(plain.loglik_target)
+    assert step_law(seasonal).sd == 2.0 * step_law(flat).sd
+    assert step_law(seasonal).p_up == step_law(flat).p_up
 
 
 def test_more_paths_and_longer_ones_begin_with_the_fewer_and_the_shorter() -> None:
