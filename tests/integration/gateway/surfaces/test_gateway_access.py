@@ -91,6 +91,7 @@ class Site:
             ("/orders/{name}", f"/orders/{self.cl_ord_id}"),
             ("{seq}", "0"),
             ("{case_id}", "none"),
+            ("{override_id}", "none"),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
             ("{name}", "site.css"),
