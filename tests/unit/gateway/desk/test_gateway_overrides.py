@@ -340,7 +340,7 @@ def test_it_acts_under_a_policy_of_format_2_too(
     first, second = desk.ask(50), desk.ask(50)
     assert (first.result, second.result) == ("held", "rejected"), "R20 counts from R04's limit"
     assert desk.answer(first.decision_id) == "approved"
-    assert desk.verdict(first.decision_id).body["verdict"]["digest_version"] == 2
+    assert desk.verdict(first.decision_id).body["verdict"]["digest_version"] == 3
     for one in (first, second):
         replayed(desk, one.decision_id)
 
