@@ -6,6 +6,7 @@ the comparison of digests: books of two instruments, orders of every size, some 
 
 import argparse
 import copy
+import gc
 import json
 import os
 import platform
@@ -76,8 +77,15 @@ def nautilus() -> str:
 
 @cache
 def drawn(count: int) -> tuple[tuple[Policy, RiskState, Intent], ...]:
-    """Return the decisions of every row; about `count` of each policy."""
-    return tuple(decisions(2 * count, SEED))
+    """Return the decisions of every row; about `count` of each policy.
+
+    They stay out of the garbage collector's sight: no gateway holds thousands of decisions at once,
+    and a verdict would pay for walking over them.
+    """
+    found = tuple(decisions(2 * count, SEED))
+    gc.collect()
+    gc.freeze()
+    return found
 
 
 def verdicts(
