@@ -41,7 +41,7 @@ from inference.weights.registry import load_pair, load_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "exactness.md"
-PAIRS = tuple(ROOT / "inference" / "models" / name for name in ("pair_v1", "pair_v3"))
+PAIRS = tuple(ROOT / "inference" / "models" / name for name in ("pair_v1", "pair_v4"))
 PROMPTS, GREEDY_TOKENS = 1_000, 16
 LAWS, PATHS, LAW_TOKENS = 256, 128, 16
 SPEC_K = 4

@@ -17,7 +17,7 @@ from inference.speculation.rounds import DrafterKind
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "inference" / "models" / "pair_v1"
-SHIPPED = ROOT / "inference" / "models" / "pair_v3"
+SHIPPED = ROOT / "inference" / "models" / "pair_v4"
 REPORT = ROOT / "docs" / "measured" / "bench-engine.md"
 SIZES = (1, 8, 32, 64)
 TOKENS = 16

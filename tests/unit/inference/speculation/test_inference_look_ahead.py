@@ -9,9 +9,9 @@ from inference.speculation.look_ahead import LookAheadCause, accepted_pm, choose
     ("most", "paths", "tokens", "chance", "drafts", "cause"),
     [
         (8, 1, 16, 943, 8, LookAheadCause.MOST),
-        (8, 32, 16, 943, 7, LookAheadCause.BATCH),
-        (8, 256, 16, 943, 2, LookAheadCause.BATCH),
-        (8, 1, 16, 600, 7, LookAheadCause.ACCEPTANCE),
+        (8, 32, 16, 943, 5, LookAheadCause.BATCH),
+        (8, 256, 16, 943, 1, LookAheadCause.BATCH),
+        (8, 1, 16, 600, 5, LookAheadCause.ACCEPTANCE),
         (8, 256, 16, 1000, 8, LookAheadCause.MOST),
         (8, 1, 3, 943, 2, LookAheadCause.MOST),  # no draft follows the last token
         (8, 256, 16, 100, 0, LookAheadCause.BATCH),
