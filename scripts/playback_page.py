@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.launch.paper.rolling import RUNS_MIN
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "playback.md"
 DECISIONS: Final = 502
@@ -65,7 +67,7 @@ def page(summary: dict[str, Any]) -> str:
             _across(summary, "orders", "orders", str),
             _across(summary, "P&L, USD", "pnl_minor", _usd),
             "",
-            "One path over one year: a difference between the columns is not evidence of skill.",
+            "One path over at most one year: a difference between columns is no evidence of skill.",
             "",
             *_rolling(summary["rolling"]),
             *_adds(summary["engine_adds"]),
@@ -85,8 +87,7 @@ def page(summary: dict[str, Any]) -> str:
 def _rolling(found: dict[str, Any]) -> tuple[str, ...]:
     """Return the part about the volatility target, or why there is none."""
     rows = [
-        f"| {days} | {twin} | {one['error']:.3f}"
-        f" ({one['error_low']:.3f} to {one['error_high']:.3f})"
+        f"| {days} | {twin} | {one['error']:.3f} ({_spread(int(days), one)})"
         f" | {one['realised_low']:.1%} to {one['realised_high']:.1%} | {one['worst_return']:.1%} |"
         for twin, windows in found.items()
         for days, one in windows.items()
@@ -105,6 +106,12 @@ def _rolling(found: dict[str, Any]) -> tuple[str, ...]:
         *sorted(rows, key=lambda row: int(row.split("|")[1])),
         "",
     )
+
+
+def _spread(days: int, one: dict[str, Any]) -> str:
+    if one["windows"] < RUNS_MIN * days:
+        return "too few windows for an interval"
+    return f"{one['error_low']:.3f} to {one['error_high']:.3f}"
 
 
 def _across(summary: dict[str, Any], said: str, name: str, shown: Callable[[int], str]) -> str:
@@ -144,7 +151,7 @@ def _adds(found: dict[str, Any]) -> tuple[str, ...]:
             for one in found["lines"]
         ),
         "",
-        "One path over one year is no evidence of skill, whatever the sign of the sum.",
+        "One path over at most one year is no evidence of skill, whatever the sign of the sum.",
         "",
     )
 

@@ -1,7 +1,8 @@
 """How well an account kept its volatility target: rolling windows of its daily returns.
 
 Windows overlap, so their number says little: an interval draws runs of windows, each as long as a
-window, with the ends of the year joined.
+window, with the ends of the year joined. With fewer than three such runs every draw is nearly the
+whole, which would look sure: then there is no interval.
 
 Not here: the account's equity (`summary`).
 """
@@ -16,6 +17,7 @@ from typing import Any, Final
 TRADING_DAYS: Final = 252
 WINDOWS: Final = (21, 63)
 """A month and a quarter of trading days."""
+RUNS_MIN: Final = 3
 DRAWS: Final = 2_000
 LEVEL: Final = 0.05
 _SEED: Final = 63
@@ -30,8 +32,8 @@ def rolling(equity: Sequence[int], target_bp: int) -> dict[str, Any]:
     """Return, for each window, how far realised volatility was from its target, and the worst run.
 
     `equity` has the deposit and the equity at each close. *error* is the mean over windows of
-    |realised / target - 1|, with the 90 % interval; *worst_return* the lowest return of a window.
-    A window that the equity is too short for is left out.
+    |realised / target - 1|, with the 90 % interval or None; *worst_return* the lowest return of a
+    window. A window that the equity is too short for is left out.
     """
     daily = returns_of(equity)
     target = target_bp / 10_000
@@ -42,13 +44,14 @@ def rolling(equity: Sequence[int], target_bp: int) -> dict[str, Any]:
         starts = range(len(daily) - window + 1)
         parts = [daily[start : start + window] for start in starts]
         errors = [abs(pstdev(part) * sqrt(TRADING_DAYS) / target - 1.0) for part in parts]
-        low, high = interval(errors, window)
+        enough = len(parts) >= RUNS_MIN * window
+        low, high = interval(errors, window) if enough else (None, None)
         worst = min(equity[start + window] / equity[start] - 1.0 for start in starts)
         found[str(window)] = {
             "windows": len(parts),
             "error": round(fmean(errors), 4),
-            "error_low": round(low, 4),
-            "error_high": round(high, 4),
+            "error_low": None if low is None else round(low, 4),
+            "error_high": None if high is None else round(high, 4),
             "realised_low": round(min(map(pstdev, parts)) * sqrt(TRADING_DAYS), 4),
             "realised_high": round(max(map(pstdev, parts)) * sqrt(TRADING_DAYS), 4),
             "worst_return": round(worst, 4),

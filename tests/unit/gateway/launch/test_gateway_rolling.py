@@ -21,6 +21,9 @@ def test_a_target_that_is_met_in_every_window_has_no_error() -> None:
     daily = [move if day % 2 else -move for day in range(252)]
     found = rolling(equity_of(daily), 1_000)
     assert found["63"]["error"] == pytest.approx(0.0, abs=0.01)
+    assert found["63"]["error_low"] is not None
+    half = rolling(equity_of(daily[:126]), 1_000)
+    assert (half["63"]["error_low"], half["63"]["error_high"]) == (None, None)
     assert found["21"]["windows"] == 252 - 20
     assert found["21"]["error_high"] < 0.01
 
