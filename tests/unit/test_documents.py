@@ -115,7 +115,7 @@ def test_index_repeats_the_measurements_as_their_pages_have_them() -> None:
     rate = f"{thousands(median):.0f},000, best {thousands(best):.0f},000"
     witness = numbers(re.findall(r"\| one witness \|(.*)", measured("bench-witness.md"))[0])
     table = re.findall(
-        r"\n\| (?:1|8|32) \| \d+ \| \d+ \| \d+ \| (\S+)", measured("bench-engine.md")
+        r"\n\| (?:1|8|32) \| \d+ \| \d+ \| \d+ \| (\S+) \(\d", measured("bench-engine.md")
     )
     capture, _, decision, year = size_row()
     for shown in (
