@@ -177,7 +177,7 @@ def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
     """Return what every rule measured, or None where one fails: then each rule is `run`."""
     trace = _Trace(plan)
     observed, limits, others = trace.observed, trace.limits, trace.others
-    place = len(observed)
+    place, refused = len(observed), 0
     for rule, measure, armed, note, maxima in plan.rows:
         first = place
         try:
@@ -200,12 +200,13 @@ def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
                 others.pop()
             observed += (None,) * len(maxima)
             limits += (None,) * len(maxima)
+            refused += len(maxima)
             place = first + len(maxima)
             outcome, action = (_REFUSED, _REJECT) if armed else (_NOT_APPLICABLE, _ALLOW)
             others += [(at, outcome, action, refusal.reason, note) for at in range(first, place)]
         except Exception:  # noqa: BLE001 - `run` finds again what fails, and refuses
             return None
-    return trace if _in_range(observed, limits) else None
+    return trace if _in_range(observed, refused) and _in_range(limits, refused) else None
 
 
 def _breach(check: Check, found: Measured) -> tuple[Outcome, Action, Reason, str]:
@@ -217,14 +218,14 @@ def _breach(check: Check, found: Measured) -> tuple[Outcome, Action, Reason, str
     )
 
 
-def _in_range(*lists: list[Any]) -> bool:
-    """Return whether every number is an integer, and small enough that every margin is in range."""
-    sizes = 0
-    for numbers in lists:
-        if not _NUMBERS.issuperset(map(type, numbers)):
-            return False
-        sizes += sum(map(abs, filter(None, numbers)))
-    return sizes < RANGE
+def _in_range(numbers: list[Any], refused: int) -> bool:
+    """Return whether every check has an integer so small that its margin is in range.
+
+    Only the checks of rules that refused have none: a waived check without a number is no pass.
+    """
+    if not _NUMBERS.issuperset(map(type, numbers)) or numbers.count(None) != refused:
+        return False
+    return bool(2 * sum(map(abs, filter(None, numbers))) < RANGE)
 
 
 def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:

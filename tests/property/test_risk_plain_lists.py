@@ -10,8 +10,17 @@ import pytest
 from risk.evaluate import evaluate
 from risk.policy.policy import Policy
 from risk.rules.catalogue import rules_of
-from risk.rules.rule import RuleCase, run
-from risk.verdict import NEWEST_DIGEST, Verdict, is_intact, make_verdict
+from risk.rules.limits import R04
+from risk.rules.rule import Measured, RuleCase, run
+from risk.verdict import (
+    NEWEST_DIGEST,
+    Action,
+    Outcome,
+    Reason,
+    Verdict,
+    is_intact,
+    make_verdict,
+)
 from tests.doubles.full_policy import FULL, armed_without, full_state
 from tests.doubles.random_decisions import decisions
 
@@ -87,3 +96,18 @@ def test_what_a_verdict_says_does_not_depend_on_the_version_of_its_digest() -> N
 def test_an_unknown_version_gives_the_newest_digest(version: Any) -> None:  # noqa: ANN401 - any version
     verdict = evaluate(FULL, full_state(), next(decisions(1, 1))[2], digest_version=version)
     assert verdict.digest_version == NEWEST_DIGEST
+
+
+@pytest.mark.parametrize("missing", ["observed", "limit"])
+@pytest.mark.parametrize("waived", [None, Reason.REDUCES_RISK])
+def test_a_measurement_without_a_number_refuses_also_where_it_is_waived(
+    missing: str, waived: Reason | None
+) -> None:
+    numbers: Any = {"observed": 1, "limit": 1, missing: None}
+    rule = replace(
+        R04, checks=R04.checks[:1], measure=lambda _: (Measured(**numbers, waived=waived),)
+    )
+    _, state, intent = next(one for one in decisions(40, 3) if one[0] is FULL)
+    verdict = evaluate(FULL, state, intent, rules=(rule,))
+    (result,) = [one for one in verdict.results if one.rule_id is R04.rule_id]
+    assert (result.outcome, result.action) == (Outcome.REFUSED, Action.REJECT)
