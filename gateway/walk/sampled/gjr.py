@@ -66,7 +66,7 @@ def gjr_twin(
         )
         recorded = policy.families is not None
         marginal = marginal_of(case.snapshot, sampled) if recorded else None
-    except (ForecastError, OverflowError) as error:
+    except (ForecastError, ArithmeticError, ValueError) as error:
         code = ForecastError.code
         return GjrTwin(record=journal.gjr_missing(case, reason=code, detail=str(error)))
     paths = b"" if marginal is None else marginal_bytes(marginal)

@@ -174,11 +174,14 @@ def test_without_a_fitted_scale_the_record_says_why_there_is_none(tmp_path: Path
     assert len(desk.log.of_kind(Kind.INTENT_PROPOSED)) == 2
 
 
+@pytest.mark.parametrize(
+    "error", [ForecastError("no"), OverflowError(), ZeroDivisionError(), ValueError("math domain")]
+)
 def test_a_simulation_that_fails_costs_the_decision_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(**_: object) -> Sampled:
-        raise ForecastError("no")
+        raise error
 
     monkeypatch.setattr(gjr, "sample_gjr", fail)
     desk = scaled_desk(tmp_path, 1)
