@@ -6,8 +6,7 @@ Not here: I/O of any kind.
     policy/    the signed limits
     intent     a proposed order
     verdict    the answer to an intent, with every check
-    canonical  canonical bytes and digests
-    documents  dataclasses to documents and back
+    forms/     bytes, documents, closed lists of words
     sizing     from forecast to intent
     rules/     one file for each family of rules
     windows/   statistics of many verdicts and orders

@@ -15,9 +15,9 @@ Rules:
 from dataclasses import InitVar, asdict, dataclass
 from typing import Final
 
-from risk.canonical import JSON
-from risk.documents import document_of, value_of
 from risk.errors import ApprovalError
+from risk.forms.canonical import JSON
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.verdict import Action, RuleId, Verdict, is_intact

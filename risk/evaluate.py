@@ -13,7 +13,7 @@ Rules:
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from risk.canonical import RANGE
+from risk.forms.canonical import RANGE
 from risk.intent import Intent, intent_digest
 from risk.policy.numbers import Numbers, RuleRefusal, numbers_of
 from risk.policy.policy import ALWAYS_ARMED, UNNAMED, Policy, policy_digest

@@ -10,8 +10,8 @@ Rules:
 from dataclasses import dataclass
 from enum import StrEnum
 
-from risk.canonical import digest, number
-from risk.documents import document_of
+from risk.forms.canonical import digest, number
+from risk.forms.documents import document_of
 
 
 class Side(StrEnum):

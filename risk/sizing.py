@@ -19,9 +19,9 @@ from math import isqrt
 from typing import Final
 
 from inference.forecast.forecast import Forecast
-from risk.canonical import JSON
-from risk.documents import document_of
 from risk.errors import PathsError
+from risk.forms.canonical import JSON
+from risk.forms.documents import document_of
 from risk.intent import Intent, Side, TimeInForce
 from risk.policy.policy import Policy, SizingPolicy
 from risk.state.book import Book

@@ -1,7 +1,7 @@
 """The verdict on one intent: the results of every rule, and their join.
 
 Not here: how a verdict is made (`risk/evaluate.py`), what it permits (`risk/approved.py`), and the
-closed lists of its words (`risk/policy/words.py`).
+closed lists of its words (`risk/forms/words.py`).
 
 Rules:
 - Actions are ordered by severity; a verdict's action is the most severe of its results.
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, json
 
-from risk.canonical import JSON, digest
-from risk.documents import document_of, value_of
 from risk.errors import DocumentError
-from risk.policy.words import Action, Bound, Outcome, Reason, RuleId, Scope, Unit
+from risk.forms.canonical import JSON, digest
+from risk.forms.documents import document_of, value_of
+from risk.forms.words import Action, Bound, Outcome, Reason, RuleId, Scope, Unit
 
 __all__ = [
     "NEWEST_DIGEST",

@@ -2,7 +2,6 @@
 
 Not here: rules.
 
-    words     closed lists: actions, rules, outcomes, units, reasons
     stated    a number with its unit and its reasons
     families  numbers of the rules that came with format 2
     policy    limits and parameters, parsed strictly

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, cast
 
-from risk.canonical import JSON
+from risk.forms.canonical import JSON
 from risk.policy.families.families import loosening
 from risk.policy.families.looser import Looser
 from risk.policy.policy import Policy, policy_document

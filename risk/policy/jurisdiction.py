@@ -14,8 +14,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from risk.canonical import JSON, digest
 from risk.errors import PolicyError
+from risk.forms.canonical import JSON, digest
 from risk.policy.changes import HIGHER_LOOSENS, LOWER_LOOSENS
 from risk.policy.policy import RULES_OF_2
 from risk.policy.stated import Day, Name, PackCode, PackUsed, PolicyModel, Text, Whole

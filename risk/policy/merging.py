@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from risk.canonical import JSON
 from risk.errors import PolicyError
+from risk.forms.canonical import JSON
 from risk.policy.jurisdiction import Pack, PackEntry, PackLimit, pack_used
 from risk.policy.policy import FORMAT_1, Policy, policy_document, policy_from_document
 

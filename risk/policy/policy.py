@@ -16,8 +16,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from risk.canonical import JSON, JSON_SAFE, canonical_bytes, digest
 from risk.errors import DocumentError, PolicyError
+from risk.forms.canonical import JSON, JSON_SAFE, canonical_bytes, digest
 from risk.policy.families.families import Families
 from risk.policy.stated import (
     BasisPoints,

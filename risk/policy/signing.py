@@ -17,8 +17,8 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from risk.canonical import JSON, Reader, canonical_bytes
-from risk.documents import document_of, value_of
+from risk.forms.canonical import JSON, Reader, canonical_bytes
+from risk.forms.documents import document_of, value_of
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 
 SIGNING_ROLES: Final = ("risk", "compliance")

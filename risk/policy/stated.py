@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from risk.canonical import JSON_SAFE
+from risk.forms.canonical import JSON_SAFE
 
 Text = Annotated[str, Field(min_length=1, max_length=600)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from risk.canonical import JSON, Reader, canonical_bytes, number
 from risk.errors import PolicyError, RiskError
+from risk.forms.canonical import JSON, Reader, canonical_bytes, number
 from risk.policy.policy import Policy, policy_digest
 from risk.policy.signing import SignedPolicy
 from risk.verdict import Action, Verdict

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from risk.canonical import RANGE
+from risk.forms.canonical import RANGE
 from risk.intent import Intent
 from risk.policy.families.families import Families
 from risk.policy.numbers import BROKEN, Numbers, Refusing, RuleRefusal, numbers_of

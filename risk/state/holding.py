@@ -8,8 +8,8 @@ Not here: cash, fees and reservations (`risk/state/book.py`).
 
 from dataclasses import dataclass
 
-from risk.canonical import RANGE
 from risk.errors import BookError
+from risk.forms.canonical import RANGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from inference.forecast.forecast import Forecast
-from risk.canonical import JSON, digest
-from risk.documents import document_of
+from risk.forms.canonical import JSON, digest
+from risk.forms.documents import document_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book

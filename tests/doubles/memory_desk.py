@@ -31,7 +31,7 @@ from gateway.walk.projections.book import Twin
 from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk

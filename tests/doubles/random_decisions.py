@@ -15,9 +15,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from risk.canonical import JSON, canonical_bytes
-from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
+from risk.forms.canonical import JSON, canonical_bytes
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy, policy_document, policy_from_document
 from risk.state.inputs.inputs import Inputs

@@ -7,7 +7,7 @@ from typing import Any
 
 import risk
 from inference.forecast.forecast import Forecast, ForecastSource
-from risk.documents import value_of
+from risk.forms.documents import value_of
 from risk.intent import Intent, Side, TimeInForce, intent_digest
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, PolicyStatus

@@ -43,7 +43,7 @@ from gateway.walk.settlement import SettleTools, settle
 from inference.codec.codec import ReturnCodec
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import QTable
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.inputs.health import MachineLook

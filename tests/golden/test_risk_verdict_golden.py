@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from risk.canonical import canonical_bytes
 from risk.evaluate import evaluate
+from risk.forms.canonical import canonical_bytes
 from risk.verdict import Verdict, is_intact, verdict_document
 from tests.doubles.risk_cases import PLAYBACK, busy_book, intent_with, state_with
 

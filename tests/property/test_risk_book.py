@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.canonical import canonical_bytes
-from risk.documents import document_of, value_of
 from risk.errors import BookError
+from risk.forms.canonical import canonical_bytes
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side
 from risk.state.book import (
     Book,

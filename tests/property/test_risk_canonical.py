@@ -8,8 +8,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.canonical import JSON_SAFE, Reader, canonical_bytes, digest, number
 from risk.errors import DocumentError
+from risk.forms.canonical import JSON_SAFE, Reader, canonical_bytes, digest, number
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 keys = st.text(st.characters(max_codepoint=127))

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side
 from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.catalogue import rules_of

@@ -8,7 +8,7 @@ from math import isqrt, trunc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.documents import document_of, value_of
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side, TimeInForce
 from risk.sizing import (
     Sizing,

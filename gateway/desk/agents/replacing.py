@@ -58,7 +58,7 @@ from gateway.walk.projections.standing import (
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.section import Section
 from inference.forecast.forecast import Forecast
-from risk.documents import value_of
+from risk.forms.documents import value_of
 from risk.intent import Intent, Side
 from risk.state.book import Book
 from risk.state.instrument import Instrument

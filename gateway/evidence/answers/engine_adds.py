@@ -27,7 +27,7 @@ from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.decision import DecisionSealed, GjrMade, SizedBeside
 from gateway.walk.journal.run import MarkTaken, PolicyActivated, RunStarted
 from gateway.walk.sampled.placebo import FEE_BP
-from risk.documents import value_of
+from risk.forms.documents import value_of
 from risk.policy.policy import policy_from_document
 from risk.sizing import BP, SizingBasis, SizingReason
 from risk.state.instrument import Instrument

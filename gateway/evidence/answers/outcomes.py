@@ -27,7 +27,7 @@ from gateway.walk.journal.control.oversight.scores import (
 from gateway.walk.journal.forecast import ForecastMade, SnapshotTaken
 from inference.forecast.outcome import Calibration, move_1e8, score_paths
 from inference.snapshot import BAR_US, Snapshot, snapshot_from_document
-from risk.documents import value_of
+from risk.forms.documents import value_of
 from risk.state.paths.marginal import Marginal
 
 SCORE_KINDS: Final = (

@@ -30,8 +30,8 @@ from gateway.walk.journal.run import PolicyActivated
 from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
-from risk.canonical import JSON
 from risk.evaluate import evaluate
+from risk.forms.canonical import JSON
 from risk.policy.policy import Policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.policy.trial import Retried, trial_digest, trial_document, trial_said

@@ -17,7 +17,7 @@ from audit.tlog.tiles import HashReader, root_from
 from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
 from gateway.walk.journal.control.fairness import TESTS, WITH_SPLITS, FairnessTested
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.windows.allocation import allotted_row
 from risk.windows.fairness.cases import Fairness
 from risk.windows.fairness.criteria import (

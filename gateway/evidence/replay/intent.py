@@ -42,8 +42,8 @@ from gateway.walk.sampled.news import paths_of_twin, what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval
-from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus

@@ -40,7 +40,7 @@ from inference.codec.text.codec import TextCodec
 from inference.forecast.forecast import Forecast, Sampled
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
-from risk.documents import value_of
+from risk.forms.documents import value_of
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_from_document
 from risk.state.book import Book

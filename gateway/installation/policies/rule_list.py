@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
 
 from gateway.errors import RequestError
-from risk.canonical import JSON
+from risk.forms.canonical import JSON
 from risk.policy.policy import ALWAYS_ARMED, RULES_OF_1, UNNAMED
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule

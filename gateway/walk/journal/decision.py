@@ -15,7 +15,7 @@ from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents, Fill
 from gateway.walk.ports import Case
 from inference.forecast.forecast import Forecast, forecast_document
-from risk.documents import document_of, value_of
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.sizing import Sizing, sizing_document

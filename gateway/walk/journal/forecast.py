@@ -20,7 +20,7 @@ from inference.forecast.verdicts import verdicts_document
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.state.paths.marginal import Marginal
 
 NO_NEWS: Final = "no_news"

@@ -20,7 +20,7 @@ from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of
 from gateway.walk.journal.forecast import engine_document
 from gateway.walk.ports import Tags
 from inference.engine.port import EngineDescription
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.policy.policy import Policy, policy_digest, policy_document
 from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.instrument import Instrument

@@ -16,8 +16,8 @@ from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
 from risk.approved import Approval, approval_document, approval_of, approve, band_of
-from risk.documents import document_of, value_of
 from risk.errors import ApprovalError
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus

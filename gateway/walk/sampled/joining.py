@@ -22,8 +22,8 @@ from gateway.walk.journal.decision import GjrMade
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.ports import Joined, PathSource
 from gateway.walk.projections.differences import RecordsPort
-from risk.documents import value_of
 from risk.errors import PathsError
+from risk.forms.documents import value_of
 from risk.state.book import Book
 from risk.state.paths.joint import join_paths
 from risk.state.paths.losses import instruments_of

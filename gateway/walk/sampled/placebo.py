@@ -17,7 +17,7 @@ from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
 from gateway.walk.sampled.joining import Joining, unjoined
 from inference.forecast.forecast import Forecast
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.intent import Intent, Side
 from risk.sizing import sizing_document
 from risk.state.book import Book

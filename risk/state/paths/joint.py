@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from risk.canonical import digest
-from risk.documents import document_of
 from risk.errors import PathsError
+from risk.forms.canonical import digest
+from risk.forms.documents import document_of
 from risk.state.paths.marginal import Marginal
 from risk.state.paths.template import make_template, ranks
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from risk.canonical import digest
-from risk.documents import document_of, value_of
+from risk.forms.canonical import digest
+from risk.forms.documents import document_of, value_of
 
 MASK: Final = "[masked]"
 NOTICE_DAYS: Final = 14

@@ -18,9 +18,9 @@ from risk.approved import (
     band_of,
     grant,
 )
-from risk.documents import document_of
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import UNREADABLE, evaluate
+from risk.forms.documents import document_of
 from risk.intent import (
     Intent,
     Side,

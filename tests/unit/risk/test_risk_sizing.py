@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.documents import document_of, value_of
 from risk.errors import DocumentError
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side
 from risk.sizing import (
     Sizing,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from risk.documents import document_of, value_of
 from risk.errors import DocumentError
+from risk.forms.documents import document_of, value_of
 from risk.sizing import (
     ONE_1E8,
     Sizing,

@@ -17,8 +17,8 @@ from gateway.desk.persons.statements import all_signed, log_id, statement
 from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
 from gateway.walk.journal.control.fairness import FairnessAgreed, fairness_agreed
-from risk.documents import document_of
 from risk.errors import DocumentError
+from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import (
     NOTICE_DAYS,
     PRODUCT,

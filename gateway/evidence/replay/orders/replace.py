@@ -28,8 +28,8 @@ from gateway.walk.journal.verdict import VerdictGiven, judged_document, result_o
 from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import AskedReplace, ReplaceOutcome, Standing, Terms
-from risk.documents import value_of
 from risk.evaluate import evaluate
+from risk.forms.documents import value_of
 from risk.intent import Intent
 
 

@@ -20,8 +20,8 @@ from gateway.installation.local.client import post
 from gateway.installation.place import Place, attached
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
-from risk.documents import document_of
 from risk.errors import DocumentError
+from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import PRODUCT, SIGNING, SignOff, criteria_digest, criteria_of
 
 WITHIN_S: Final = 10.0

@@ -18,7 +18,7 @@ from gateway.desk.persons.oversight.criteria import (
 from gateway.desk.persons.statements import log_id
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import (
     NOTICE_DAYS,
     PRODUCT,

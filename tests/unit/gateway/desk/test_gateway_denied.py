@@ -11,7 +11,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
 from inference.forecast.verdicts import counted
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk

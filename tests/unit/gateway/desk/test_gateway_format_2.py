@@ -18,7 +18,7 @@ from gateway.installation.keys.roles import Role
 from gateway.installation.policies import policy
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.sampled.joining import PathsOnRecord
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from risk.rules.catalogue import CONDUCT
 from tests.doubles.full_policy import gathered_policy

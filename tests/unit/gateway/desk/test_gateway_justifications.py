@@ -25,7 +25,7 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.policies import policy
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import AGENT, TABLE, MemoryDesk, memory_desk

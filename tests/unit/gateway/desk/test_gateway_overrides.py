@@ -35,7 +35,7 @@ from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.oversight.overrides import Overrides
 from gateway.walk.projections.stops import Stops
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from risk.state.state import Stop
 from tests.doubles.full_policy import gathered_policy

@@ -25,7 +25,7 @@ from gateway.walk.journal.control.oversight.publications import (
     PublicationNoted,
     publication_noted,
 )
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from tests.doubles.full_policy import armed_without
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk

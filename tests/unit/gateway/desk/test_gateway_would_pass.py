@@ -11,7 +11,7 @@ from gateway.desk.agents.passing import WouldPass, would_pass
 from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.policies import policy as signed
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk

@@ -28,7 +28,7 @@ from gateway.feeds.instruments.table import (
 from gateway.feeds.sessions import PLAYED
 from gateway.walk.journal.run import InstrumentListed, Listing, instrument_listed
 from inference.snapshot import AssetClass
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.policy.policy import parse_policy
 from risk.state.instrument import Instrument
 

@@ -22,7 +22,7 @@ from gateway.walk.sampled.gjr import NO_FITTED_SCALE
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import ForecastError
 from inference.forecast.forecast import Sampled
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk

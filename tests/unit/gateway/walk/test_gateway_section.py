@@ -21,7 +21,7 @@ from gateway.walk.journal.control.difference import DifferenceCause, Found, book
 from gateway.walk.journal.decision import book_digest
 from gateway.walk.projections.book import Twin
 from gateway.walk.section import Section
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import parse_policy, policy_document
 from risk.state.state import RiskState
 from risk.verdict import Verdict

@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import BaseModel
 
-from risk.canonical import canonical_bytes
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import (
     Policy,
     check_succession,

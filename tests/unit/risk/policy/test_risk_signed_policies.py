@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from risk.canonical import JSON_SAFE, Reader, canonical_bytes, number
-from risk.documents import document_of, value_of
 from risk.errors import DocumentError, PolicyError
+from risk.forms.canonical import JSON_SAFE, Reader, canonical_bytes, number
+from risk.forms.documents import document_of, value_of
 from risk.policy.policy import (
     MAX_POLICY_BYTES,
     Policy,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import CONDUCT, IN_VERDICTS

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from risk.canonical import RANGE
-from risk.documents import document_of, value_of
 from risk.errors import BookError, DocumentError
+from risk.forms.canonical import RANGE
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side
 from risk.rules.rule import RuleRefusal, positive, ratio_up, whole
 from risk.state.book import (

@@ -18,8 +18,8 @@ from audit.records.record import Draft, Record
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.verdict import VerdictGiven
-from risk.documents import value_of
 from risk.evaluate import evaluate
+from risk.forms.documents import value_of
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy
 from risk.state.inputs.override import Override

@@ -9,7 +9,7 @@ from typing import Any
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
-from risk.canonical import JSON
+from risk.forms.canonical import JSON
 from risk.policy.policy import Policy, policy_digest, policy_document
 from risk.policy.trial import trial_digest, trial_said
 

@@ -17,7 +17,7 @@ from gateway.evidence.answers.policy_trial import (
 from gateway.evidence.decisions import newest_decisions
 from gateway.evidence.replay.pairs import Pairs
 from gateway.walk.journal.control.oversight.trials import PolicyTried, policy_tried
-from risk.canonical import JSON
+from risk.forms.canonical import JSON
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.trial import Retried, trial_bytes, trial_said
 from risk.verdict import Action

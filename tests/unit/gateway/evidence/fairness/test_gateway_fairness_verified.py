@@ -17,7 +17,7 @@ from audit.records.record import Draft, Record
 from audit.verifier import verify
 from gateway.evidence.fairness.report import differing, run_tests
 from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.intent import Intent, Side
 from risk.verdict import (
     Action,

@@ -11,7 +11,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
 from gateway.walk.projections.gathering import FirmBooks, ModelsBehind, crowd_of
-from risk.canonical import canonical_bytes
+from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from risk.state.inputs.firm import Crowd
 from tests.doubles.full_policy import armed_without

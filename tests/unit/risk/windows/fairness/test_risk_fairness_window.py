@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 
-from risk.documents import document_of
+from risk.forms.documents import document_of
 from risk.windows.fairness.accuracy import ForecastCase, accuracy
 from risk.windows.fairness.cases import Fairness
 from risk.windows.fairness.criteria import (

@@ -1,7 +1,7 @@
 """Dataclasses and structs to documents and back, by their types.
 
 One of them is an object, a tuple a list, an enum text, an integer beyond 2^53 - 1 a decimal string
-(`risk.canonical`). Reading is strict: each field once, no other field, no other type.
+(`risk.forms.canonical`). Reading is strict: each field once, no other field, no other type.
 
 Not here: what a value means.
 """
@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 from inference.forecast.forecast import Forecast, forecast_document, forecast_from_document
-from risk.canonical import JSON, Reader, number
 from risk.errors import DocumentError
+from risk.forms.canonical import JSON, Reader, number
 
 T = TypeVar("T")
 _Write = Callable[[Any], JSON]

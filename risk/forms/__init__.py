@@ -1,0 +1,8 @@
+"""How risk's values are written: bytes, documents, and the closed lists of words.
+
+Not here: what a value means.
+
+    words      the closed lists of a verdict: actions, rules, outcomes, units, reasons
+    canonical  canonical bytes and digests
+    documents  dataclasses to documents and back
+"""
