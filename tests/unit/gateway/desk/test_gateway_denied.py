@@ -52,7 +52,7 @@ def test_a_denied_shape_is_refused_though_the_target_accepted_the_draft(
 def test_a_denied_trajectory_is_dropped_with_its_reason_and_a_replay_agrees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saw = [{"name": "saw", "reversals": 3, "move_1e8": 500_000}]
+    saw = [{"name": "saw", "reversals": 2, "move_1e8": 400_000}]
     desk = desk_denying(tmp_path, monkeypatch, paths=saw)
     response = desk.ask()
     made = desk.log.of_kind(Kind.FORECAST_MADE)[-1]
