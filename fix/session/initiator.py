@@ -339,7 +339,8 @@ class InitiatorSession:
         trying = bool(session.sentLogon())
         if not self._started or self._callbacks.is_leaving or self.is_logged_on:
             return
-        advice = self._redial.step(now_us, hurry=hurry, trying=trying)
+        number = int(session.getExpectedSenderNum())
+        advice = self._redial.step(now_us, hurry=hurry, trying=trying, number=number)
         session.setLogonTimeout(advice.patience_s)
         if advice.may_try and not session.isEnabled():
             session.logon()

@@ -3,6 +3,8 @@
 import socket
 from itertools import pairwise
 
+import pytest
+
 from fix.session.line import abandon, hanging
 from fix.session.redial import Redial
 from tests.doubles.fix_world import PROFILE, until
@@ -11,15 +13,21 @@ SLOW = PROFILE.model_copy(update={"reconnect_s": 5, "logon_timeout_s": 10})
 TENTH_US = 100_000
 
 
-def tries(redial: Redial, *, hurry: bool, from_s: int, until_s: int) -> list[float]:
-    """When an engine that tries once a second, and is refused at once, may do so."""
-    found = []
+def tries(
+    redial: Redial, *, hurry: bool, from_s: int, until_s: int, every: int = 10, seen: bool = True
+) -> list[float]:
+    """When an engine that tries every so many tenths, and is refused at once, may do so.
+
+    `seen`: a call comes while the logon is out; else only the number tells of it.
+    """
+    found: list[float] = []
     for tenth in range(from_s * 10, until_s * 10):
-        may, _ = redial.step(tenth * TENTH_US, hurry=hurry, trying=False)
-        if may and tenth % 10 == 5:
-            redial.step(tenth * TENTH_US, hurry=hurry, trying=True)
-            redial.step(tenth * TENTH_US, hurry=hurry, trying=False)
+        now_us, number = tenth * TENTH_US, from_s * 10 + len(found)
+        may, _ = redial.step(now_us, hurry=hurry, trying=False, number=number)
+        if may and tenth % every == every // 2:
             found.append(tenth / 10)
+            if seen:
+                redial.step(now_us, hurry=hurry, trying=True, number=number + 1)
     return found
 
 
@@ -35,6 +43,24 @@ def test_the_profiles_pause_is_kept_until_a_kill_is_in_force() -> None:
     assert len(tries(redial, hurry=False, from_s=40, until_s=60)) <= 4
 
 
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("every", [10, 13, 29])
+def test_an_engine_that_is_late_tries_all_the_same(every: int, *, seen: bool) -> None:
+    found = tries(Redial(SLOW), hurry=False, from_s=0, until_s=60, every=every, seen=seen)
+    gaps = [later - sooner for sooner, later in pairwise(found)]
+    assert len(gaps) >= 6
+    assert all(5.0 <= gap <= 5.1 + every / 10 for gap in gaps), found
+
+
+def test_a_connect_that_hangs_does_not_leave_the_engine_to_itself() -> None:
+    redial = Redial(SLOW)
+    may = [
+        redial.step(tenth * TENTH_US, hurry=False, trying=False, number=1).may_try
+        for tenth in range(300)
+    ]
+    assert 100 <= sum(may) <= 200
+
+
 def test_a_profile_of_one_second_is_never_held_back() -> None:
     assert len(tries(Redial(PROFILE), hurry=False, from_s=0, until_s=10)) == 10
 
@@ -43,13 +69,13 @@ def test_a_silent_logon_ends_soon_and_a_slow_broker_gets_its_chance_all_the_same
     redial = Redial(SLOW)
     patience = []
     for number in range(8):
-        patience.append(redial.step(number, hurry=True, trying=True).patience_s)
-        redial.step(number, hurry=True, trying=False)
+        patience.append(redial.step(number, hurry=True, trying=True, number=1).patience_s)
+        redial.step(number, hurry=True, trying=False, number=1)
     assert patience == [1, 1, 3, 10] * 2
-    assert redial.step(9, hurry=False, trying=True).patience_s == 10
-    redial.step(9, hurry=False, trying=False)
+    assert redial.step(9, hurry=False, trying=True, number=1).patience_s == 10
+    redial.step(9, hurry=False, trying=False, number=1)
     redial.abandoned()
-    assert redial.step(10, hurry=True, trying=False).patience_s == 3
+    assert redial.step(10, hurry=True, trying=False, number=1).patience_s == 3
 
 
 def test_a_connect_that_nobody_answers_is_found_and_given_up() -> None:

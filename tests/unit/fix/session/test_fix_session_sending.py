@@ -147,11 +147,14 @@ def tries(world: Engine, now_s: float, *, hurry: bool = False) -> bool:
 
 def test_the_engine_may_try_at_the_profiles_pace_and_always_while_killed(slow: Engine) -> None:
     assert tries(slow, 100.0)
-    assert not tries(slow, 102.0), "the pause"
+    assert tries(slow, 101.0), "it has not tried yet"
+    slow.engines.setNextSenderMsgSeqNum(slow.engines.getExpectedSenderNum() + 1)
+    assert not tries(slow, 101.1), "the pause after a try that nobody saw"
     assert not tries(slow, 104.0)
     assert tries(slow, 104.0, hurry=True)
     assert not tries(slow, 104.1)
-    assert tries(slow, 107.1)
+    assert tries(slow, 106.2)
+    assert not tries(slow, 111.2), "a connect that hangs"
 
 
 def test_a_logon_gets_the_patience_that_holds(slow: Engine) -> None:
