@@ -67,6 +67,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/decisions/{decision_id}/sheet"): "sheet/ID",
     ("GET", "/v1/decisions/{decision_id}/allocation"): "decision/ID",
     ("GET", "/v1/decisions/{decision_id}/annotations"): "decision/ID",
+    ("GET", "/v1/baskets/{basket_id}"): "basket/ID",
     ("GET", "/v1/orders"): "orders",
     ("GET", "/v1/orders/foreign"): "orders",
     ("GET", "/v1/orders/{name}"): "order/CLORDID",

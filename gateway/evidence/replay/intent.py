@@ -126,6 +126,7 @@ def intent_received(past: Past, record: Record) -> str:
         "strategy": AGENT_WISH,
         **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
         **({"flattens": received.flattens} if received.flattens else {}),
+        **({"basket_id": received.basket_id} if received.basket_id else {}),
         **past.named_in(record),
     }
     same("intent_received", "payload", with_fields(again, record.body), record.body)
