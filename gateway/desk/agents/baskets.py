@@ -6,7 +6,8 @@ Rules:
 - Every leg is decided, so each has its own verdict. One that is refused, held or without a forecast
   stops the basket; a leg without an order to make does not.
 - No leg of a basket waits for a person: a hold would let the market move away from the others.
-- `basket_decided` is on record before any order is announced. If it stops the basket, the same
+- `basket_decided` is on record before any order is announced, and only if nothing that it rests on
+  was committed after the legs were looked at a last time. If it stops the basket, the same
   append ends every leg. `dispatch` sends no leg of a basket that this process has not approved.
 
 Not here: the records (`gateway.walk.journal.control.groups.baskets`), one intent (`desk`).
@@ -19,10 +20,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from audit.errors import AuditError
+from audit.errors import AuditError, GuardMovedError
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
-from audit.sequencer.ledger import Lane
+from audit.sequencer.ledger import Guard, Lane
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.asking import received
 from gateway.desk.agents.basket_requests import BasketLeg, BasketRequest, BasketResponse
@@ -48,6 +49,7 @@ from gateway.walk.journal.order import order_withdrawn
 from gateway.walk.journal.verdict import reservation_released
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.section import MAX_TRIES
 from risk.rules.account.basket import worst_minor
 from risk.state.inputs.firm import Basket
 
@@ -229,16 +231,34 @@ def _worth_minor(case: Case, decision: Decision) -> int:
 
 
 def _conclude(desk: Desk, basket: _Open) -> BasketOutcome:
-    """Put the outcome on record; if it stops the basket, with the end of every leg."""
-    if why := next(_stopping(desk, basket), ""):
-        _stop(desk, basket, why)
-        return BasketOutcome.STOPPED
+    """Put the outcome on record; if it stops the basket, with the end of every leg.
+
+    The ledger refuses it if a record that it rests on was committed meanwhile; then all legs are
+    looked at again.
+    """
     orders = any(one.result is Result.APPROVED for one in basket.decisions)
     outcome = BasketOutcome.APPROVED if orders else BasketOutcome.NO_TRADE
-    _record(desk, basket, outcome, "", ())
-    if outcome is BasketOutcome.APPROVED:
-        desk.own.dispatching.whole.add(basket.basket_id)
-    return outcome
+    for _ in range(MAX_TRIES):
+        basis_seq = _caught_up(desk)
+        if why := next(_stopping(desk, basket), ""):
+            _stop(desk, basket, why)
+            return BasketOutcome.STOPPED
+        guard = Guard(section=basket.account, basis_seq=basis_seq)
+        with suppress(GuardMovedError):
+            _record(desk, basket, outcome, "", guard=guard)
+            if outcome is BasketOutcome.APPROVED:
+                desk.own.dispatching.whole.add(basket.basket_id)
+            return outcome
+    raise NotReadyError(part="section", state="moved under every try")
+
+
+def _caught_up(desk: Desk) -> int:
+    """Return the newest record once the standings have it."""
+    head = desk.own.reader.head().size - 1
+    newest = desk.own.reader.record(head)
+    if newest is not None:
+        desk.own.orders.catch_up((newest,))
+    return head
 
 
 def _stopping(desk: Desk, basket: _Open) -> Iterator[str]:
@@ -267,7 +287,7 @@ def _stop(desk: Desk, basket: _Open, why: str) -> None:
         # the verdict of the one leg that failed may still be on its way to the ledger
         if standing is not None and (number != begun or standing.stage is not Stage.OPEN):
             ends += ended(standing, reason, now_us)
-    _record(desk, basket, BasketOutcome.STOPPED, why, ends)
+    _record(desk, basket, BasketOutcome.STOPPED, why, *ends)
 
 
 def ended(standing: Standing, reason: str, market_time_us: int) -> Iterator[Draft]:
@@ -287,14 +307,19 @@ def ended(standing: Standing, reason: str, market_time_us: int) -> Iterator[Draf
 
 
 def _record(
-    desk: Desk, basket: _Open, outcome: BasketOutcome, why: str, ends: Sequence[Draft]
+    desk: Desk,
+    basket: _Open,
+    outcome: BasketOutcome,
+    why: str,
+    *ends: Draft,
+    guard: Guard | None = None,
 ) -> None:
     given = {one.decision_id: one for one in basket.decisions}
     legs = [_named(one.decision_id, given.get(one.decision_id)) for one in basket.cases]
     decided = basket_decided(
         basket.account, basket.basket_id, basket.record.seq, outcome, why, legs
     )
-    records = desk.own.tools.ledger.append(decided, *ends, lane=Lane.URGENT)
+    records = desk.own.tools.ledger.append(decided, *ends, lane=Lane.URGENT, guard=guard)
     desk.own.orders.catch_up(records)
 
 
