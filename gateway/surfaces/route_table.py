@@ -39,6 +39,7 @@ OPEN: Final[Mapping[tuple[str, str], str]] = {
 NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/"): "decisions",
     ("GET", "/decisions/{decision_id}"): "decision/ID",
+    ("GET", "/baskets/{basket_id}"): "basket/ID",
     ("GET", "/positions"): "positions/ACCOUNT",
     ("GET", "/statement"): "statement/ACCOUNT/DAY",
     ("GET", "/orders"): "orders",

@@ -67,7 +67,7 @@ def basket_id_of(caller: str, client_key: str) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Open:
+class _OpenBasket:
     """A basket on record whose legs are being decided."""
 
     basket_id: str
@@ -169,7 +169,7 @@ def _documents(desk: Desk, request: BasketRequest) -> list[JSON]:
     return [request_document(one, persons)[0] for one in request.legs]
 
 
-def _opened(desk: Desk, caller: Caller, request: BasketRequest, basket_id: str) -> _Open:
+def _opened(desk: Desk, caller: Caller, request: BasketRequest, basket_id: str) -> _OpenBasket:
     """Put the basket and the intents of all legs on record in one append."""
     own, alone = desk.own, Basket(group=basket_id, others_minor=0)
     cases: list[Case] = []
@@ -197,10 +197,10 @@ def _opened(desk: Desk, caller: Caller, request: BasketRequest, basket_id: str) 
     reach("basket.received")  # a crash here leaves intents that nobody judged: all abandoned
     first, *intents = records[-1 - len(cases) :]
     opened = (replace(c, opened_seq=r.seq) for c, r in zip(cases, intents, strict=True))
-    return _Open(basket_id=basket_id, record=first, cases=tuple(opened))
+    return _OpenBasket(basket_id=basket_id, record=first, cases=tuple(opened))
 
 
-def _decide(desk: Desk, basket: _Open) -> None:
+def _decide(desk: Desk, basket: _OpenBasket) -> None:
     """Decide each leg, then the whole; send the orders if every leg may leave."""
     concluded = False
     try:
@@ -230,7 +230,7 @@ def _worth_minor(case: Case, decision: Decision) -> int:
     return worst_minor(judged.intent, judged.state.quote, case.instrument.unit_minor)
 
 
-def _conclude(desk: Desk, basket: _Open) -> BasketOutcome:
+def _conclude(desk: Desk, basket: _OpenBasket) -> BasketOutcome:
     """Put the outcome on record; if it stops the basket, with the end of every leg.
 
     The ledger refuses it if a record that it rests on was committed meanwhile; then all legs are
@@ -261,7 +261,7 @@ def _caught_up(desk: Desk) -> int:
     return head
 
 
-def _stopping(desk: Desk, basket: _Open) -> Iterator[str]:
+def _stopping(desk: Desk, basket: _OpenBasket) -> Iterator[str]:
     """Yield what keeps the basket from leaving; nothing if every order may leave now."""
     for number, decision in enumerate(basket.decisions, 1):
         if decision.result not in _GOES_ON:
@@ -276,7 +276,7 @@ def _stopping(desk: Desk, basket: _Open) -> Iterator[str]:
             yield f"leg {number} may not leave: {why}"
 
 
-def _stop(desk: Desk, basket: _Open, why: str) -> None:
+def _stop(desk: Desk, basket: _OpenBasket, why: str) -> None:
     """Record that no leg leaves, and end each, in one append."""
     now_us = desk.own.market.now_us()
     reason = stopped_by(basket.basket_id)
@@ -308,7 +308,7 @@ def ended(standing: Standing, reason: str, market_time_us: int) -> Iterator[Draf
 
 def _record(
     desk: Desk,
-    basket: _Open,
+    basket: _OpenBasket,
     outcome: BasketOutcome,
     why: str,
     *ends: Draft,
