@@ -30,8 +30,8 @@ LEGS: list[dict[str, Any]] = [
     {"client_key": "b", "instrument": "NDXN", "target_exposure_bp": 2_000, "max_qty_lots": 10},
 ]
 PASSES = {"client_key": "whole", "legs": LEGS}
-STOPS = {"client_key": "whole", "legs": [LEGS[0], {**LEGS[1], "target_exposure_bp": 90_000}]}
-STOPS["legs"][1]["max_qty_lots"] = 1_000_000
+LARGE = {**LEGS[1], "target_exposure_bp": 90_000, "max_qty_lots": 1_000_000}
+STOPS = {"client_key": "whole", "legs": [LEGS[0], LARGE]}
 
 
 @pytest.fixture
