@@ -69,7 +69,7 @@ class DispatchTools:
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
         ready: orders made beforehand, by the leaf that approves them; see `foresee`.
-        whole: the baskets that this process approved as a whole, on record.
+        whole: the baskets that are being sent: approved as a whole, on record, by this process.
     """
 
     ledger: LedgerPort

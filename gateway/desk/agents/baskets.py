@@ -219,8 +219,18 @@ def _decide(desk: Desk, basket: _OpenBasket) -> None:
                 _stop(desk, basket, "a leg could not be judged")
     reach("basket.decided")  # a crash here leaves the outcome: a start withdraws what is unsent
     if outcome is BasketOutcome.APPROVED:
+        _send(desk, basket)
+
+
+def _send(desk: Desk, basket: _OpenBasket) -> None:
+    """Send the orders of a basket that is approved as a whole on record."""
+    whole = desk.own.dispatching.whole
+    whole.add(basket.basket_id)
+    try:
         for decision in basket.decisions:
             desk.send(decision)
+    finally:
+        whole.discard(basket.basket_id)
 
 
 def _worth_minor(case: Case, decision: Decision) -> int:
@@ -246,8 +256,6 @@ def _conclude(desk: Desk, basket: _OpenBasket) -> BasketOutcome:
         guard = Guard(section=basket.account, basis_seq=basis_seq)
         with suppress(GuardMovedError):
             _record(desk, basket, outcome, "", guard=guard)
-            if outcome is BasketOutcome.APPROVED:
-                desk.own.dispatching.whole.add(basket.basket_id)
             return outcome
     raise NotReadyError(part="section", state="moved under every try")
 
