@@ -38,6 +38,7 @@ ORDER = (
     "contents.fills",
     "contents.overrides",
     "contents.signed",
+    "contents.baskets",
     "contents.policies",
     "contents.tables",
     "contents.statistics",

@@ -1,7 +1,7 @@
 """One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
 
-It holds the decision's records, the records they refer to (policy, run, model, inbound FIX, clock),
-the stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
+It holds the decision's records, those they refer to (policy, run, model, basket, FIX, clock), the
+stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
 FIX messages as text, and a copy of `verify.py` for reading. The checkpoint is the first that covers
 the decision. If witnesses cosigned only a later one, that one is added with a consistency proof.
 Two builds of a decision have equal bytes unless a cosignature came between them.
@@ -71,7 +71,8 @@ def build_bundle(
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     opened = list(opened_sheets(reader, own))
-    context += [*opened, *seeds_of(reader, own, checkpoint.size, opened)]
+    harmless = [*opened, *baskets_of(reader, own)]
+    context += [*harmless, *seeds_of(reader, own, checkpoint.size, harmless)]
     context += [*disavowals, *annotations_of(reader, decision_id)]
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
@@ -126,6 +127,16 @@ def overrides_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record
             granted = reader.by_key("control", f"override:{used['override_id']}")
             if granted is not None:
                 yield granted
+
+
+def baskets_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield what was asked for and what became of the basket that a decision is a leg of."""
+    for record in own:
+        if record.kind is Kind.INTENT_RECEIVED and "basket_id" in record.body:
+            for key in ("basket", "basket_decided"):
+                found = reader.by_key("control", f"{key}:{record.body['basket_id']}")
+                if found is not None:
+                    yield found
 
 
 def seeds_of(
@@ -228,7 +239,7 @@ def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]
 
 
 def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
-    """Yield the runs, policies and overrides that a decision names, its model, clock evidence."""
+    """Yield the runs, policies, overrides, basket that a decision names, model, clock evidence."""
     for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
         started = reader.by_key("control", f"run_started:{run_id}")
         if started is not None:
@@ -243,6 +254,7 @@ def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
             named.remove(record.body["policy_digest"])
             yield record
     yield from overrides_of(reader, own)
+    yield from baskets_of(reader, own)
     yield from {found.seq: found for found in clocks_of(reader, own) if found}.values()
 
 

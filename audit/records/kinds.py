@@ -17,7 +17,7 @@ from audit.records.kind_names import Kind, StreamClass
 from audit.records.kind_spec import LEDGER, RUN, KindSpec
 from audit.records.kind_spec import spec as _spec
 from audit.records.ledger_kinds import LEDGER_KINDS
-from audit.records.stop_kinds import STOP_KINDS
+from audit.records.stop_kinds import BASKET_KINDS, STOP_KINDS
 
 __all__ = ["KINDS", "LEDGER", "RUN", "Kind", "KindSpec", "StreamClass"]
 
@@ -67,11 +67,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "key account scope scope_digest",
         "scope:<account>:<key>:<scope_digest>",
     ),
+    BASKET_KINDS[0],
     _spec(
         Kind.INTENT_RECEIVED,
         _D,
         RUN + "decision_id client_key request instrument? author? strategy? origin? attempt? "
-        "session_index? policy_digest? policy_version? scope_digest? flattens?",
+        "session_index? policy_digest? policy_version? scope_digest? flattens? basket_id?",
         "intent:<client_key>",
     ),
     _spec(
@@ -209,6 +210,7 @@ _TABLE: tuple[KindSpec, ...] = (
         "released",
         section=True,
     ),
+    BASKET_KINDS[1],
     _spec(
         Kind.ORDER_SENDING,
         _D,

@@ -1,4 +1,4 @@
-"""The kinds about kill and stops, overrides, modes, digests, fairness, splits, acts, cases."""
+"""The kinds about baskets, stops, overrides, modes, digests, fairness, splits, acts, cases."""
 
 from typing import Final
 
@@ -7,6 +7,21 @@ from audit.records.kind_spec import KindSpec
 from audit.records.kind_spec import spec as _spec
 
 _C, _CASE = StreamClass.CONTROL, StreamClass.CASE
+
+BASKET_KINDS: Final[tuple[KindSpec, ...]] = (
+    _spec(
+        Kind.BASKET_RECEIVED,
+        _C,
+        "account basket_id client_key author legs digest run_id mode dev",
+        "basket:<basket_id>",
+    ),
+    _spec(
+        Kind.BASKET_DECIDED,
+        _C,
+        "account basket_id received_seq outcome reason legs",
+        "basket_decided:<basket_id>",
+    ),
+)
 
 STOP_KINDS: Final[tuple[KindSpec, ...]] = (
     _spec(

@@ -823,7 +823,7 @@ export const KINDS = new Set(`
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
   gjr_made gjr_judged
   publication_noted justification_entered
-  override_granted override_ended decision_annotated
+  override_granted override_ended decision_annotated basket_received basket_decided
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -1780,6 +1780,43 @@ function spacedJson(value) {
   return JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+/** Baskets, their legs and the legs' orders: none left before the whole was approved on record. */
+class Baskets {
+  #received = new Map();
+  #decided = new Map();
+  #legs = new Map();
+  #sent = new Map();
+
+  see({ seq, kind, stream }, payload) {
+    const name = said(payload.basket_id), first = (map, key, value) => map.has(key) || map.set(key, value);
+    if (kind === "basket_received") first(this.#received, name, seq);
+    else if (kind === "basket_decided") first(this.#decided, name, { seq, outcome: said(payload.outcome) });
+    else if (kind === "intent_received" && "basket_id" in payload) first(this.#legs, stream, { name, seq });
+    else if (kind === "order_sending") first(this.#sent, stream, seq);
+  }
+
+  /** Judge what was seen; what a part of a log does not show is not judged. */
+  finish(report, whole, bundle = false) {
+    const level = whole ? TAMPERED : INCOMPLETE;
+    for (const [stream, { name, seq }] of whole || bundle ? this.#legs : []) {
+      if (!(this.#received.get(name) < seq)) report.find(level, `is a leg of basket ${name}, which is not on record before it`, seq);
+      if (this.#sent.has(stream) && !this.#decided.has(name)) {
+        report.find(level, `an order of basket ${name} left without its outcome`, this.#sent.get(stream));
+      }
+    }
+    for (const [stream, { name }] of this.#legs) {
+      const sent = this.#sent.get(stream), decided = this.#decided.get(name);
+      if (sent === undefined || !decided) continue;
+      if (decided.outcome !== "approved") report.find(TAMPERED, `an order of basket ${name} left, which was ${decided.outcome}`, sent);
+      else if (decided.seq > sent) report.find(TAMPERED, `an order of basket ${name} left before the whole was decided`, sent);
+    }
+    if (whole && this.#received.size) {
+      const approved = [...this.#decided.values()].filter(({ outcome }) => outcome === "approved").length;
+      report.say(`${approved} of ${this.#received.size} baskets were approved as a whole`);
+    }
+  }
+}
+
 /** Policies that followed another, and the trials that their signatures name (see the Python verifier). */
 class PolicySuccessions {
   #modes = new Map();
@@ -2154,14 +2191,16 @@ async function judgeBundle(report, bytes, trust, options) {
 
 /** Compare the fills with the broker's file, if given, and say what officers disavowed. */
 async function judgeWords(report, records, { fills: broker, officers }) {
-  const fills = new Fills(broker, false), signed = new OfficersWord(officers);
+  const fills = new Fills(broker, false), signed = new OfficersWord(officers), baskets = new Baskets();
   for (const { header, payload, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
     if (!known(header)) continue;
     fills.see(report, header, payload, leaf);
     signed.see(header, payload, leaf);
+    baskets.see(header, payload);
   }
   fills.finish(report);
   await signed.finish(report, fills.phoned.reliedOn);
+  baskets.finish(report, false, true);
 }
 
 /** Check that a decision's records are complete: dense, chained, mapped, sealed. */
@@ -2411,6 +2450,7 @@ class LogVerifier {
   #fills;
   #signed;
   #successions = new PolicySuccessions();
+  #baskets = new Baskets();
 
   constructor(report, trust, disclosed, { rotations, fills, officers }) {
     [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
@@ -2527,6 +2567,7 @@ class LogVerifier {
       this.#fills.see(this.report, header, payload, leaf);
       this.#signed.see(header, payload, leaf);
       this.#successions.see(header, payload);
+      this.#baskets.see(header, payload);
       this.#unread.see(header);
       if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
@@ -2593,6 +2634,7 @@ class LogVerifier {
     this.#fills.finish(report);
     await this.#signed.finish(report, this.#fills.phoned.reliedOn);
     this.#successions.finish(report, this.#whole);
+    this.#baskets.finish(report, this.#whole);
     this.#unread.finish(report);
     if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);

@@ -1349,7 +1349,7 @@ policy_tried fairness_agreed
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
 gjr_made gjr_judged
 publication_noted justification_entered
-override_granted override_ended decision_annotated
+override_granted override_ended decision_annotated basket_received basket_decided
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""
@@ -2434,6 +2434,63 @@ class OfficersWord:
         return gone
 
 
+# ---------------------------------------------------------------- baskets
+# Baskets: no order of one left before the whole was approved on record.
+#
+# Not here: how the whole was judged; the gateway's replay computes that again.
+
+
+@dataclass(slots=True)
+class Baskets:
+    """Baskets, their legs and the legs' orders; give it every record, then call `finish`."""
+
+    _received: dict[str, int] = field(default_factory=dict)
+    _decided: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _legs: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _sent: dict[str, int] = field(default_factory=dict)
+
+    def see(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take one record whose bytes were verified."""
+        name, seq, stream = str(body.get("basket_id")), head["seq"], head["stream"]
+        match head["kind"]:
+            case "basket_received":
+                self._received.setdefault(name, seq)
+            case "basket_decided":
+                self._decided.setdefault(name, (seq, str(body.get("outcome"))))
+            case "intent_received" if "basket_id" in body:
+                self._legs.setdefault(stream, (name, seq))
+            case "order_sending":
+                self._sent.setdefault(stream, seq)
+            case _:
+                pass
+
+    def finish(self, report: Report, *, whole: bool, bundle: bool = False) -> None:
+        """Judge what was seen; what a part of a log does not show is not judged."""
+        for seq, text in self._missing():
+            if whole or bundle:
+                report.find(TAMPERED if whole else INCOMPLETE, text, seq)
+        for stream, (name, _) in self._legs.items():
+            sent, (decided, outcome) = self._sent.get(stream), self._decided.get(name, (0, ""))
+            if sent is None or not outcome:
+                continue
+            if outcome != "approved":
+                report.find(TAMPERED, f"an order of basket {name} left, which was {outcome}", sent)
+            elif decided > sent:
+                text = f"an order of basket {name} left before the whole was decided"
+                report.find(TAMPERED, text, sent)
+        if whole and self._received:
+            approved = sum(outcome == "approved" for _, outcome in self._decided.values())
+            report.say(f"{approved} of {len(self._received)} baskets were approved as a whole")
+
+    def _missing(self) -> Iterator[tuple[int, str]]:
+        """Yield the records whose basket is not on record before them."""
+        for stream, (name, seq) in self._legs.items():
+            if self._received.get(name, seq) >= seq:
+                yield seq, f"is a leg of basket {name}, which is not on record before it"
+            if stream in self._sent and name not in self._decided:
+                yield self._sent[stream], f"an order of basket {name} left without its outcome"
+
+
 # ---------------------------------------------------------------- policies
 # Policies that followed another, and the trials that their signatures name.
 
@@ -3472,6 +3529,7 @@ class LogVerifier:
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
         self._successions = PolicySuccessions()
+        self._baskets = Baskets()
         self._windows = Windows()
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
@@ -3600,6 +3658,7 @@ class LogVerifier:
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
             self._successions.see(head, body)
+            self._baskets.see(head, body)
             self._windows.see(head, body)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
@@ -3670,6 +3729,7 @@ class LogVerifier:
         self._fills.finish(report)
         self._signed.finish(report, self._fills.phoned.relied_on)
         self._successions.finish(report, whole=self._whole)
+        self._baskets.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
         if self._seeds.earlier:
@@ -4053,12 +4113,15 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
 def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
     """Compare the fills with the broker's file, if given, and say what officers disavowed."""
     fills, signed = Fills(outside.fills, whole=False), OfficersWord(outside.officers)
+    baskets = Baskets()
     for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
         if known(head):
             fills.see(report, head, body, leaf)
             signed.see(head, body, leaf)
+            baskets.see(head, body)
     fills.finish(report)
     signed.finish(report, fills.phoned.relied_on)
+    baskets.finish(report, whole=False, bundle=True)
 
 
 def _proven(

@@ -4,22 +4,22 @@ Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from audit.records.kinds import Kind
-from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
+from gateway.desk.agents.asking import received, refuse_another
 from gateway.desk.agents.passing import RefusedIntents
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.agents.replacing import ReplaceParts, Replacing
 from gateway.desk.agents.scope import Scopes
 from gateway.desk.answers import documents_for, intent_response, told
 from gateway.desk.feeding import Feeding
-from gateway.desk.intents import decision_id_of, request_document, wish_of, without_listed_words
+from gateway.desk.intents import decision_id_of, wish_of, without_listed_words
 from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.checkpoint.answering import refuse_hold, seen_by
@@ -34,7 +34,6 @@ from gateway.errors import (
     ApprovalRefusedError,
     BusyError,
     NotReadyError,
-    RequestError,
     UnknownDecisionError,
     UnknownInstrumentError,
 )
@@ -47,7 +46,6 @@ from gateway.walk import deadlines
 from gateway.walk.approval import Said, agree, end_hold, is_over, order_of, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch, foresee
-from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.ports import Case, Tags, Tools
 from gateway.walk.projections.foreign import ForeignOrders
@@ -117,7 +115,7 @@ class Desk:
     order_desk: OrderDesk = field(init=False)
     turns: Turns = field(default_factory=Turns)
     refused: RefusedIntents = field(default_factory=RefusedIntents)
-    _answers: threading.RLock = field(default_factory=threading.RLock)
+    answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
     def __post_init__(self) -> None:
@@ -157,16 +155,36 @@ class Desk:
     def make(self, case: Case) -> Decision:
         """Decide one case and send the order if it was approved."""
         with self.turns.one():
-            with self.own.telemetry.span("decide"):
-                decision = decide(case, self.own.tools, self.own.section)
-            self.own.telemetry.count("countersign.decisions", result=decision.result)
-            if decision.judged is not None:
-                self.own.orders.catch_up((decision.judged.record,))
-                self.refused.keep(decision.judged, self.own.section.policy)
+            decision = self.judged(case)
             if decision.result is Result.HELD:
                 self._cases[case.decision_id] = case
-            self._send(decision)
+            self.send(decision)
         return decision
+
+    def judged(self, case: Case) -> Decision:
+        """Decide one case and send nothing; if it is held, nobody may answer."""
+        with self.own.telemetry.span("decide"):
+            decision = decide(case, self.own.tools, self.own.section)
+        self.own.telemetry.count("countersign.decisions", result=decision.result)
+        if decision.judged is not None:
+            self.own.orders.catch_up((decision.judged.record,))
+            self.refused.keep(decision.judged, self.own.section.policy)
+        return decision
+
+    @contextmanager
+    def handling(self) -> Iterator[None]:
+        """Handle one request of an agent, under one policy.
+
+        Raises:
+            BusyError: too many are being handled.
+        """
+        if not self._room.acquire(blocking=False):
+            raise BusyError(part="desk", state="busy with other intents: try again")
+        try:
+            with self.turns.one():
+                yield
+        finally:
+            self._room.release()
 
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         """Judge an agent's intent; the same client key returns the same decision, over restarts.
@@ -176,35 +194,34 @@ class Desk:
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
-        if not self._room.acquire(blocking=False):
-            raise BusyError(part="desk", state="busy with other intents: try again")
-        try:
-            with self.turns.one():
-                return self._submit(caller, without_listed_words(request))
-        finally:
-            self._room.release()
+        with self.handling():
+            return self._submit(caller, without_listed_words(request))
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
+        own, decision_id = self.own, decision_id_of(caller.name, request.client_key)
+        self.refuse_unknown(request)
+        with self.answers:
+            if own.orders.get(decision_id) is not None:
+                refuse_another(own.reader, own.dispatching.persons, decision_id, request)
+                return self.answer(decision_id)
+            case = self.case_of(caller, request)
+            self.admit(caller, request, case)
+            *_, opened = own.tools.ledger.append(
+                *self.scopes.records(caller, case.tags.account),
+                received(case, caller, request, own.dispatching.persons, own.section.policy_named),
+            )
+            own.orders.catch_up((opened,))
+            case = replace(case, opened_seq=opened.seq)
+        self.make(case)
+        return self.answer(decision_id)
+
+    def refuse_unknown(self, request: IntentRequest) -> None:
+        """Refuse an intent in an instrument that is not quoted here."""
         if request.instrument not in (known := self.own.instruments):
             raise UnknownInstrumentError(problem=said_unknown(request.instrument, known))
-        decision_id = decision_id_of(caller.name, request.client_key)
-        with self._answers:
-            if self.own.orders.get(decision_id) is None:
-                case = self._agent_case(caller, request, decision_id)
-                self._admit(caller, request, case)
-                *_, opened = self.own.tools.ledger.append(
-                    *self.scopes.records(caller, case.tags.account),
-                    self._received(case, caller, request),
-                )
-                self.own.orders.catch_up((opened,))
-                case = replace(case, opened_seq=opened.seq)
-            else:
-                self._same_request(decision_id, request)
-                return self._answer(decision_id)
-        self.make(case)
-        return self._answer(decision_id)
 
-    def _answer(self, decision_id: str) -> IntentResponse:
+    def answer(self, decision_id: str) -> IntentResponse:
+        """Return the answer to an agent about a decision, signed where the run signs."""
         answer = intent_response(self.own.reader, decision_id)
         if answer.result in {"rejected", "held"}:
             edit = self.refused.would_pass(decision_id)
@@ -234,7 +251,7 @@ class Desk:
             UnknownDecisionError: no decision has this id.
             ApprovalRefusedError: the decision is not held, or this person may not answer.
         """
-        with self.turns.one(), self._answers:
+        with self.turns.one(), self.answers:
             own, section = self.own, self.own.section
             standing, case = own.orders.get(decision_id), self._cases.get(decision_id)
             approval = agree(
@@ -258,7 +275,7 @@ class Desk:
             del self._cases[decision_id]
             said = Said(note=answer.note, shown=shown)
             decision = release(standing, case, approval, own.tools, section, own.orders, said)
-        self._send(decision)
+        self.send(decision)
         if decision.result is not Result.APPROVED:
             return {"decision_id": decision_id, "result": decision.result.value}
         records = tuple(self.own.reader.records(stream=f"decision/{decision_id}"))
@@ -272,7 +289,7 @@ class Desk:
         A crash after the record leaves a hold that the next start takes over in the same way.
         """
         own = self.own
-        with self._answers:
+        with self.answers:
             stream = f"decision/{standing.decision_id}"
             records = tuple(own.reader.records(stream=stream))
             now, ends_us = own.section.now(), waiting_until_us(records)
@@ -305,7 +322,7 @@ class Desk:
 
         `now_us` is wall time, by default now. A hold also ends by the monotonic clock.
         """
-        with self._answers:
+        with self.answers:
             now_us = self.own.dispatching.wall_us() if now_us is None else now_us
             late = [s for s in self.own.orders.held() if is_over(s, self.own.section, now_us)]
             for standing in late:
@@ -345,7 +362,8 @@ class Desk:
             self.scopes.still_covers(journal_verdicts.VerdictGiven.of(approving), approving.seq)
         return order
 
-    def _send(self, decision: Decision) -> None:
+    def send(self, decision: Decision) -> None:
+        """Send the order of a decision that was approved."""
         standing = self.own.orders.get(decision.decision_id)
         if decision.result is Result.APPROVED and standing is not None:
             with self.own.telemetry.span("dispatch"):
@@ -353,12 +371,13 @@ class Desk:
             left = "withdrawn" if result is None else result.outcome
             self.own.telemetry.count("countersign.orders", result=left)
 
-    def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
+    def case_of(self, caller: Caller, request: IntentRequest) -> Case:
+        """Return an agent's intent as a case, with the market as it is now."""
         instrument = self.own.instruments[request.instrument]
         reach = self.own.market.reach()  # before the snapshot: what comes between is not claimed
         snapshot = self.own.market.snapshot(request.instrument)
         return Case(
-            decision_id=decision_id,
+            decision_id=decision_id_of(caller.name, request.client_key),
             tags=self.scopes.tags_of(caller),
             instrument=instrument,
             snapshot=snapshot,
@@ -370,31 +389,12 @@ class Desk:
             directional=request.directional,
         )
 
-    def _admit(self, caller: Caller, request: IntentRequest, case: Case) -> None:
+    def admit(self, caller: Caller, request: IntentRequest, case: Case, beside: int = 0) -> None:
+        """Refuse an intent beyond the scope of its key, with so many asked for beside it."""
+
         def sizing() -> Sizing:
             wanted, section = wish_of(request, case.instrument), self.own.section
             quote, book = case.tick().quote, section.book(case.tags.account)
             return wished(section.policy.sizing, case.instrument, wanted, book, quote)
 
-        self.scopes.admit(caller, request, sizing, case.instrument.unit_minor)
-
-    def _received(self, case: Case, caller: Caller, request: IntentRequest) -> Draft:
-        asked, personal = request_document(request, self.own.dispatching.persons)
-        draft = journal.intent_received(
-            case,
-            caller.name,
-            client_key=request.client_key,
-            request=asked,
-            policy=self.own.section.policy_named,
-            scope_digest="" if caller.scope is None else caller.scope.digest,
-        )
-        return replace(draft, personal=personal)
-
-    def _same_request(self, decision_id: str, request: IntentRequest) -> None:
-        stream = f"decision/{decision_id}"
-        first, *_ = self.own.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
-        asked, _ = request_document(request, self.own.dispatching.persons)
-        if journal.IntentReceived.of(first).request != asked:
-            raise RequestError(
-                problem=f"client_key {request.client_key!r} was used for another request"
-            )
+        self.scopes.admit(caller, request, sizing, case.instrument.unit_minor, beside)

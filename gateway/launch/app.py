@@ -371,18 +371,18 @@ class _Starter:
 
     def _end_left(self, ledger: Ledger, sent: Container[str]) -> None:
         """End what an earlier run left; `sent` has the ids of cancels that left."""
-        now_us = self._market.now_us()
+        now_us, own = self._market.now_us(), self._desk_made.own
+        recovery.stop_baskets(ledger, own.reader)
         recovery.end_unsent_cancels(ledger, self._orders, sent, market_time_us=now_us)
         recovery.mark_unknown(ledger, self._orders, market_time_us=now_us)
-        ended = recovery.close_abandoned(
+        if ended := recovery.close_abandoned(
             ledger,
             self._orders,
-            self._desk_made.own.section.differences,
+            own.section.differences,
             market_time_us=now_us,
             # a played market begins anew, and its holds end
             keep=self._desk_made.resume_hold if self._plan.fed else lambda _: False,
-        )
-        if ended:
+        ):
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
 
     def _parts(

@@ -39,6 +39,7 @@ OPEN: Final[Mapping[tuple[str, str], str]] = {
 NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/"): "decisions",
     ("GET", "/decisions/{decision_id}"): "decision/ID",
+    ("GET", "/baskets/{basket_id}"): "basket/ID",
     ("GET", "/positions"): "positions/ACCOUNT",
     ("GET", "/statement"): "statement/ACCOUNT/DAY",
     ("GET", "/orders"): "orders",
@@ -67,6 +68,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/decisions/{decision_id}/sheet"): "sheet/ID",
     ("GET", "/v1/decisions/{decision_id}/allocation"): "decision/ID",
     ("GET", "/v1/decisions/{decision_id}/annotations"): "decision/ID",
+    ("GET", "/v1/baskets/{basket_id}"): "basket/ID",
     ("GET", "/v1/orders"): "orders",
     ("GET", "/v1/orders/foreign"): "orders",
     ("GET", "/v1/orders/{name}"): "order/CLORDID",

@@ -18,7 +18,7 @@ from fix.errors import MessageError
 from fix.session.link import HandResult
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import Fields, new_order
-from gateway.walk.deadlines import Deadlines, sending_of
+from gateway.walk.deadlines import Deadlines, Moment, sending_of
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.decision import decision_sealed
@@ -48,6 +48,14 @@ class ReadyOrder(NamedTuple):
     fields: Fields
 
 
+class Leaving(NamedTuple):
+    """An approved order that may leave, until when, and the wall time at which that was so."""
+
+    order: ApprovedOrder
+    end: Moment
+    wall_us: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchTools:
     """What dispatching needs.
@@ -61,6 +69,7 @@ class DispatchTools:
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
         ready: orders made beforehand, by the leaf that approves them; see `foresee`.
+        whole: the baskets that are being sent: approved as a whole, on record, by this process.
     """
 
     ledger: LedgerPort
@@ -78,6 +87,7 @@ class DispatchTools:
     held_back: Callable[[Standing], str] = field(default=lambda _: "")
     no_replace: str = ""
     ready: dict[bytes, ReadyOrder] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
 
 
 def foresee(order: ApprovedOrder, tools: DispatchTools) -> None:
@@ -122,30 +132,14 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     if standing.stage is not Stage.APPROVED or standing.approving is None:
         return None
     reach("dispatch.chosen")  # a crash here leaves an approval that the next start withdraws
-    try:
-        order = tools.approve(standing)
-    except ApprovalError as refusal:
-        _withdraw(standing, tools, str(refusal))
+    if standing.basket_id and standing.basket_id not in tools.whole:
+        _withdraw(standing, tools, "basket_not_approved")  # no leg leaves before the whole may
         return None
-    if not tools.orders.ready:
-        _withdraw(standing, tools, "orders_not_folded")
+    leaving = may_leave(standing, tools)
+    if isinstance(leaving, str):
+        _withdraw(standing, tools, leaving)
         return None
-    if not tools.settling():
-        _withdraw(standing, tools, "reports_not_settled")
-        return None
-    away = tools.away()
-    if why := tools.held_back(standing) or (f"fix_session_{away}" if away else ""):
-        _withdraw(standing, tools, why)
-        return None
-    end = tools.deadlines.end(sending_of(standing.decision_id))
-    if end is None:  # an earlier process approved it; its age is unknown
-        _withdraw(standing, tools, "approved_before_this_start")
-        return None
-    wall_us = tools.wall_us()
-    late = tools.deadlines.over(sending_of(standing.decision_id), wall_us)
-    if late or wall_us >= order.send_before_us:
-        _withdraw(standing, tools, "send_before_passed")
-        return None
+    order, end, wall_us = leaving
     name = cl_ord_id(standing.approving.leaf)
     fields = _fields(order, tools, wall_us)
     sending = journal_orders.order_sending(
@@ -162,6 +156,29 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     _record(standing.decision_id, result, tools)
     reach("dispatch.sent_recorded")
     return result
+
+
+def may_leave(standing: Standing, tools: DispatchTools) -> Leaving | str:
+    """Return an approved order with its end and the time, or why it may not leave now."""
+    try:
+        order = tools.approve(standing)
+    except ApprovalError as refusal:
+        return str(refusal)
+    if not tools.orders.ready:
+        return "orders_not_folded"
+    if not tools.settling():
+        return "reports_not_settled"
+    away = tools.away()
+    if why := tools.held_back(standing) or (f"fix_session_{away}" if away else ""):
+        return why
+    end = tools.deadlines.end(sending_of(standing.decision_id))
+    if end is None:  # an earlier process approved it; its age is unknown
+        return "approved_before_this_start"
+    wall_us = tools.wall_us()
+    late = tools.deadlines.over(sending_of(standing.decision_id), wall_us)
+    if late or wall_us >= order.send_before_us:
+        return "send_before_passed"
+    return Leaving(order, end, wall_us)
 
 
 def _announce(

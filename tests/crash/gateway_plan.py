@@ -10,7 +10,7 @@ from typing import Final
 
 from gateway.walk.failpoints import NAMES
 
-IN_THE_WALK: Final = tuple(name for name in NAMES if not name.startswith("policy."))
+IN_THE_WALK: Final = tuple(name for name in NAMES if not name.startswith(("policy.", "basket.")))
 FAULTS: Final = {
     "gateway at a failpoint": "SIGKILL of the gateway where a step of the walk ends",
     "gateway": "SIGKILL of the gateway at a random time",

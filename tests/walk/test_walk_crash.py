@@ -19,8 +19,10 @@ from tests.doubles.walk_forks import play_apart
 from tests.doubles.walk_oracle import faults, order_faults
 
 RUN_WITHIN_S = 120
-OF_AN_ORDER = tuple(name for name in NAMES if not name.startswith(("replace.", "policy.")))
-"""The strategy asks for no replace, and for no other policy."""
+OF_AN_ORDER = tuple(
+    name for name in NAMES if not name.startswith(("replace.", "policy.", "basket."))
+)
+"""The strategy asks for no replace, no basket, and no other policy."""
 
 
 def play(state: Path, decisions: int, *, failpoint: str = "", mutant: Mutant = Mutant.NONE) -> int:

@@ -162,7 +162,7 @@ def test_a_kill_does_not_queue_behind_slow_requests(app: App, operator: Agent) -
         ThreadPoolExecutor(SLOW) as pool,
     ):
         path = f"{app.server.address}/v1/decisions/nothing/approval"
-        with app.desk._answers:  # noqa: SLF001 - as long as a renewal's forecast may take
+        with app.desk.answers:  # as long as a renewal's forecast may take
             waiting = [pool.submit(client.post, path, json=body) for _ in range(SLOW)]
             wait_for(lambda: under_way(app) >= SLOW, 60.0, part="slow requests")
             began_us = wall_us()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
+from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.policies import PolicySuccessions
 from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
@@ -78,6 +79,7 @@ class LogVerifier:
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
         self._successions = PolicySuccessions()
+        self._baskets = Baskets()
         self._windows = Windows()
         for note in (*notes, *outside.notes):
             self._take_note(None, note)
@@ -206,6 +208,7 @@ class LogVerifier:
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
             self._successions.see(head, body)
+            self._baskets.see(head, body)
             self._windows.see(head, body)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
@@ -276,6 +279,7 @@ class LogVerifier:
         self._fills.finish(report)
         self._signed.finish(report, self._fills.phoned.relied_on)
         self._successions.finish(report, whole=self._whole)
+        self._baskets.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
         if self._seeds.earlier:

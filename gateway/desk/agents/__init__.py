@@ -1,8 +1,11 @@
-"""What agents get beside the verdict: limits of their keys, receipts, news of their orders.
+"""What agents get beside the verdict: limits of their keys, baskets, receipts, news.
 
 Not here: the request and its answer (`gateway.desk`), transport.
 
     scope       an agent's intent held against the scope of its key
+    asking      an agent's request as the first record of its decision
+    basket_requests  bodies about a basket of orders
+    baskets     several intents judged as a whole
     order_requests  bodies about one order
     replacing   another quantity or limit for one order
     receipts    signatures over answers

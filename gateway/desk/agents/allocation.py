@@ -16,7 +16,7 @@ from audit.store.reader import LedgerReader
 from gateway.desk.desk import DeskParts
 from gateway.desk.requests import RequestModel
 from gateway.errors import AllocationRefusedError, UnknownDecisionError
-from gateway.walk.journal.control.allocation import OrderAllocated, order_allocated
+from gateway.walk.journal.control.groups.allocation import OrderAllocated, order_allocated
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported
 from risk.windows.allocation import split

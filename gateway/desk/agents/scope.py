@@ -87,11 +87,17 @@ class Scopes:
         return (agent_scoped(caller.name, account, scope.document(), scope.digest),)
 
     def admit(
-        self, caller: Caller, request: IntentRequest, sizing: Callable[[], Sizing], unit_minor: int
+        self,
+        caller: Caller,
+        request: IntentRequest,
+        sizing: Callable[[], Sizing],
+        unit_minor: int,
+        beside: int = 0,
     ) -> None:
         """Refuse an intent that is beyond the scope of its key; a key without one passes.
 
-        `sizing` returns the order that the intent would lead to now.
+        `sizing` returns the order that the intent would lead to now; `beside` counts the intents
+        that come with it and are not on record yet.
 
         Raises:
             OutOfScopeError: says what was asked, the limit, and what the key may do next.
@@ -104,7 +110,8 @@ class Scopes:
         now_us = self.wall_us()
         _alive(scope, caller.name, now_us)
         _covers(scope, caller.name, request.instrument)
-        _paced(scope, caller.name, self._mandates.asked(caller.name, now_us - MINUTE_US))
+        asked = self._mandates.asked(caller.name, now_us - MINUTE_US)
+        _paced(scope, caller.name, asked, beside)
         wanted = sizing()
         if wanted.delta_qty == 0:
             return
@@ -214,16 +221,18 @@ def _covers(scope: KeyScope, key: str, instrument: str) -> None:
         )
 
 
-def _paced(scope: KeyScope, key: str, asked: tuple[int, ...]) -> None:
-    if len(asked) >= scope.intents_per_minute:
-        again_us = asked[-scope.intents_per_minute] + MINUTE_US
-        raise OverBudgetError(
-            key=key,
-            bound="rate",
-            limit=f"{scope.intents_per_minute} intents a minute",
-            observed=str(len(asked) + 1),
-            advice=f"ask again at {_time(again_us)}",
-        )
+def _paced(scope: KeyScope, key: str, asked: tuple[int, ...], beside: int) -> None:
+    left = scope.intents_per_minute - beside
+    if len(asked) < left:
+        return
+    again = f"ask again at {_time(asked[-left] + MINUTE_US)}" if left > 0 else "ask for fewer legs"
+    raise OverBudgetError(
+        key=key,
+        bound="rate",
+        limit=f"{scope.intents_per_minute} intents a minute",
+        observed=str(len(asked) + beside + 1),
+        advice=again,
+    )
 
 
 def _within(scope: KeyScope, asked: Asked) -> None:

@@ -20,7 +20,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.evidence.decisions import PREFIX
 from gateway.evidence.statement import date_of
-from gateway.walk.journal.control.allocation import OrderAllocated
+from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import InstrumentListed, MarkTaken, RunStarted

@@ -126,10 +126,12 @@ def intent_received(past: Past, record: Record) -> str:
         "strategy": AGENT_WISH,
         **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
         **({"flattens": received.flattens} if received.flattens else {}),
+        **({"basket_id": received.basket_id} if received.basket_id else {}),
         **past.named_in(record),
     }
     same("intent_received", "payload", with_fields(again, record.body), record.body)
     same("intent_received", "decision_id", past.decision_id, received.decision_id)
+    past.basket(record.seq)
     return f"of {received.author}"
 
 
@@ -293,6 +295,9 @@ def _gathered_again(
     families = past.policy.families
     if past.case is None:
         raise ReplayDiffersError(step=step, detail="no snapshot_taken before it")
+    if inputs.basket is not None:
+        group = past.basket(given.basis_seq + 1)
+        same(step, "inputs.basket", document_of(group), document_of(inputs.basket))
     if look is not None and families is not None and families.fairness is not None:
         at = (look.basis_seq, given.market_now_us)
         found = FairnessSources(past.reader, lambda _: look.swaps).look(

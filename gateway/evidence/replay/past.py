@@ -15,19 +15,22 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
+from gateway.walk.journal.control.groups.baskets import BasketReceived
 from gateway.walk.journal.control.own_keys import stands_for
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.journal.decision import (
     RECORD_RULES,
     IntentReceived,
+    QuoteTaken,
     book_digest,
     policy_named,
 )
 from gateway.walk.journal.forecast import ModeChosen
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
-from gateway.walk.ports import Case, SamplingPlan, Tags
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.ports import ALONE, Case, SamplingPlan, Tags
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
 from gateway.walk.projections.standing import Standing
 from gateway.walk.sampled.gjr import GjrTwin
@@ -43,8 +46,10 @@ from inference.speculation.rounds import QTable
 from risk.forms.documents import value_of
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_from_document
+from risk.rules.account.basket import worst_minor
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
+from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.state import Quote
 
@@ -218,6 +223,36 @@ class Past:
         raise ReplayDiffersError(
             step=Kind.INTENT_RECEIVED.value, detail="no flatten_asked before it names its position"
         )
+
+    def basket(self, before_seq: int) -> Basket:
+        """Return the basket that a verdict of the decision was given in: the legs before it.
+
+        Raises:
+            ReplayDiffersError: no `basket_received` before the decision names it as a leg.
+        """
+        named = "" if self.received is None else IntentReceived.of(self.received).basket_id
+        if not named or self.received is None:
+            return ALONE
+        asked = self.reader.by_key("control", f"basket:{named}")
+        legs = () if asked is None else BasketReceived.of(asked).legs
+        if asked is None or asked.seq > self.received.seq or self.decision_id not in legs:
+            step = Kind.INTENT_RECEIVED.value
+            raise ReplayDiffersError(step=step, detail="no basket_received before it names it")
+        worth = (self._worth_minor(one, before_seq) for one in legs[: legs.index(self.decision_id)])
+        return Basket(group=named, others_minor=sum(worth))
+
+    def _worth_minor(self, decision_id: str, before_seq: int) -> int:
+        """Return what another leg's order counts as, at its worst price; 0 without an order."""
+        kinds, stream = (Kind.QUOTE_TAKEN, Kind.VERDICT_GIVEN), f"decision/{decision_id}"
+        found = {
+            one.kind: one
+            for one in self.reader.records(stream=stream, kinds=kinds, before_seq=before_seq)
+        }
+        if Kind.VERDICT_GIVEN not in found:
+            return 0
+        intent = VerdictGiven.of(found[Kind.VERDICT_GIVEN]).intent
+        unit_minor = self.instrument(intent.instrument).unit_minor
+        return worst_minor(intent, QuoteTaken.of(found[Kind.QUOTE_TAKEN]).quote, unit_minor)
 
     @property
     def standing(self) -> Standing:

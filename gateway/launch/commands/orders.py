@@ -1,14 +1,17 @@
-"""List orders, cancel and replace one, through the running gateway."""
+"""List orders, cancel and replace one, submit a basket, through the running gateway."""
 
 import json
 import secrets
 import sys
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.order_requests import CancelRequest, ReplaceRequest
+from gateway.desk.requests import IntentRequest
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import get, post
@@ -16,6 +19,8 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 
 WITHIN_S: Final = 10.0
+BASKET_WITHIN_S: Final = 120.0
+"""Each leg has a forecast of its own."""
 _SAID: Final = {
     "requested": "is on record; whether it left is not known yet",
     "sent": "has left for the broker",
@@ -100,6 +105,37 @@ def replace_order(settings: Settings, name: str, request: ReplaceRequest) -> int
     why = f" ({done['reason']})" if done["reason"] else ""
     sys.stdout.write(f"the replace {_SAID[done['result']]}{why}\n{_line(done['order'])}\n")
     return 1 if done["result"] == "not_sent" else 0
+
+
+def submit_file(settings: Settings, file: Path, name: str, *, as_json: bool) -> int:
+    """Submit the basket of a file by an agent's key; return 1 unless every order left.
+
+    Raises:
+        RequestError: the file holds no basket, or the gateway refuses it.
+    """
+    try:
+        request = BasketRequest.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RequestError(problem=f"{file.name} {where}: {first['msg']}") from None
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token(name)
+    body = request.model_dump_json()
+    done = post(state, "/v1/baskets", body, token, BASKET_WITHIN_S).granted()
+    if as_json:
+        sys.stdout.write(json.dumps(done, indent=1) + "\n")
+    else:
+        why = f" ({done['reason']})" if done["reason"] else ""
+        sys.stdout.write(f"basket {done['basket_id']}: {done['result']}{why}\n")
+        sys.stdout.writelines(map(_leg_line, request.legs, done["legs"]))
+    return 0 if done["result"] in {"approved", "no_trade"} else 1
+
+
+def _leg_line(asked: IntentRequest, one: dict[str, Any]) -> str:
+    answer = one["answer"] or {}
+    why = f" ({answer['reason']})" if answer.get("reason") else ""
+    return f"  {asked.instrument:8} {one['result']}{why}; {one['decision_id']}\n"
 
 
 def _line(one: dict[str, Any]) -> str:

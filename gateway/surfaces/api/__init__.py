@@ -4,7 +4,7 @@ Not here: HTML, request models.
 
     app          the application and the table from error code to HTTP status
     bodies       strict JSON bodies: no key twice
-    intents      POST /v1/intents
+    intents      POST /v1/intents and /v1/baskets
     orders       GET /v1/orders, GET /v1/orders/{name}, POST /v1/orders/{name}/cancel
     events       GET /v1/events
     market       POST /v1/market/quotes, /v1/market/bars

@@ -1,9 +1,13 @@
-"""POST /v1/intents: an agent's intent, judged against the gateway's own forecast."""
+"""POST /v1/intents and /v1/baskets: an agent's intents, judged alone or as a whole."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 
+from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
+from gateway.desk.agents.baskets import submit_basket, told_of
 from gateway.desk.desk import Desk
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import GatewayError
@@ -21,9 +25,37 @@ def submit(
 ) -> IntentResponse:
     """Forecast the instrument, judge the wanted exposure, and send the order if it passes."""
     desk: Desk = request.app.state.desk
+    with _counted(request, caller):
+        return desk.submit(caller, body)
+
+
+@router.post("/baskets", summary="Submit intents that are judged as a whole")
+def submit_whole(
+    body: BasketRequest, request: Request, caller: Annotated[Caller, Depends(allowed("submit"))]
+) -> BasketResponse:
+    """Decide every leg; send the orders only if every leg may leave, else none of them."""
+    desk: Desk = request.app.state.desk
+    with _counted(request, caller):
+        return submit_basket(desk, caller, body)
+
+
+@router.get("/baskets/{basket_id}", summary="What became of a basket and of its legs")
+def basket(
+    basket_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("read"))]
+) -> BasketResponse:
+    """Return the outcome of a basket with the answer to each leg, after the read is on record."""
+    desk: Desk = request.app.state.desk
+    found = told_of(desk, basket_id)
+    desk.reads.note(caller, f"basket/{basket_id}")
+    return found
+
+
+@contextmanager
+def _counted(request: Request, caller: Caller) -> Iterator[None]:
+    """Count a refusal that the caller's key earned."""
     refusals: Refusals = request.app.state.refusals
     try:
-        return desk.submit(caller, body)
+        yield
     except GatewayError as refusal:
         if reason := reason_of(refusal):
             refusals.count(caller.name, reason)

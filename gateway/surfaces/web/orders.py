@@ -1,10 +1,10 @@
-"""The blotter: orders as a page, each live one with forms that cancel or replace it.
+"""The blotter: orders as a page, each live one with forms that cancel or replace it; baskets.
 
 Not here: what they do (`gateway.desk.orders`), and the other pages (`pages`).
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, Protocol
 
 from fastapi import Form, Query, Request
@@ -17,6 +17,7 @@ from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import reader_of
 from gateway.surfaces.web.sheets import Sheets
+from gateway.surfaces.web.views.oversight.baskets import BasketView
 
 ORDERS = "/orders"
 SHOWN_MAX = 200
@@ -42,11 +43,23 @@ class OrderActions(Protocol):
 
 
 class OrderPages:
-    """The blotter's handlers."""
+    """The handlers of the blotter and of a basket's page."""
 
-    def __init__(self, actions: OrderActions, sheets: Sheets) -> None:
+    def __init__(
+        self, actions: OrderActions, sheets: Sheets, basket: Callable[[str], BasketView | None]
+    ) -> None:
         self._actions = actions
         self._sheets = sheets
+        self._basket = basket
+
+    def basket(self, request: Request, basket_id: str) -> Response:
+        """Show a basket with its legs."""
+        found = self._basket(basket_id)
+        if found is None:
+            what = "The ledger has no basket with this id."
+            return self._sheets.say(request, "No such basket", what, 404, back=ORDERS)
+        self._actions.note_read(reader_of(request), f"basket/{basket_id}")
+        return self._sheets.page(request, "basket.html", {"basket": found}, here="/")
 
     def blotter(
         self, request: Request, state: Annotated[Literal["live", "all"], Query()] = "live"

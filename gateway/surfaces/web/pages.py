@@ -51,6 +51,7 @@ from gateway.surfaces.web.stops import Controls, StopButtons
 from gateway.surfaces.web.views.decision import DecisionView
 from gateway.surfaces.web.views.evidence import VERIFIER
 from gateway.surfaces.web.views.lists import OUTCOMES, Views
+from gateway.surfaces.web.views.oversight.baskets import basket_view
 from gateway.surfaces.web.views.oversight.fairness import fairness_view
 from gateway.telemetry.session import SessionStatus
 
@@ -106,7 +107,8 @@ def register(
         stops=tuple if controls is None else controls.stops,
         drilled=str if controls is None else controls.drilled,
     )
-    pages, blotter = Pages(views, actions, sheets), OrderPages(actions, sheets)
+    pages = Pages(views, actions, sheets)
+    blotter = OrderPages(actions, sheets, partial(basket_view, views.reader))
     checkpoint = ApprovalPages(actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
     router.include_router(SignIn(entrance, sheets).routes())
@@ -114,6 +116,7 @@ def register(
     for path, handler in (
         ("/", pages.decisions),
         ("/decisions/{decision_id}", pages.decision),
+        ("/baskets/{basket_id}", blotter.basket),
         ("/positions", pages.positions),
         ("/statement", pages.statement),
         (ORDERS, blotter.blotter),

@@ -70,8 +70,10 @@ def intent_received(
     policy: Mapping[str, JSON],
     scope_digest: str = "",
 ) -> Draft:
-    """An agent's request as it arrived, with the scope of its key if it has one."""
-    scope: dict[str, JSON] = {"scope_digest": scope_digest} if scope_digest else {}
+    """An agent's request as it arrived, with the scope of its key and the basket, if any."""
+    named: dict[str, JSON] = {"scope_digest": scope_digest} if scope_digest else {}
+    if case.basket.group:
+        named["basket_id"] = case.basket.group
     return draft(
         case,
         Kind.INTENT_RECEIVED,
@@ -83,7 +85,7 @@ def intent_received(
             "instrument": case.instrument.symbol,
             "author": author,
             "strategy": case.strategy,
-            **scope,
+            **named,
             **policy,
         },
         tagged=True,
@@ -94,6 +96,7 @@ class IntentReceived(Contents, frozen=True, kw_only=True):
     """The contents of `intent_received`; no scope is named if the key had none.
 
     `flattens` is the id of the flatten that asked for it; its account is the position's.
+    `basket_id` is the basket that it is a leg of.
     """
 
     decision_id: str
@@ -102,6 +105,7 @@ class IntentReceived(Contents, frozen=True, kw_only=True):
     account: str = ""
     scope_digest: str = ""
     flattens: str = ""
+    basket_id: str = ""
 
 
 def gjr_made(case: Case, forecast: Forecast, fitter: str, paths: str = "") -> Draft:

@@ -10,6 +10,7 @@ from audit.records.record import Record
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from gateway.walk.journal.cancel import CancelEnded, CancelRequested
+from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested, TermsSaid
 from gateway.walk.journal.verdict import VerdictGiven
@@ -31,7 +32,9 @@ BACK = frozenset({ReplaceOutcome.REJECTED.value})
 
 
 def asked_for(standing: Standing, record: Record) -> Standing:
-    """Return the standing after a request to cancel or replace, or after the end of one."""
+    """Return the standing after an agent's request, or one to cancel or replace, or its end."""
+    if record.kind is Kind.INTENT_RECEIVED:
+        return replace(standing, basket_id=IntentReceived.of(record).basket_id)
     return _cancelling(_replacing(standing, record), record)
 
 

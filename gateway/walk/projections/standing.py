@@ -157,6 +157,7 @@ class Standing:
         replaces: the requests to replace it, oldest first.
         terms: the terms that the last replace left; None while those of the announcement count.
         restated: the terms that the broker gave it by itself (150=D); None if it did not.
+        basket_id: the basket that it is a leg of, or empty.
     """
 
     decision_id: str
@@ -178,6 +179,7 @@ class Standing:
     replaces: tuple[AskedReplace, ...] = ()
     terms: Terms | None = None
     restated: Terms | None = None
+    basket_id: str = ""
 
     @property
     def is_live(self) -> bool:

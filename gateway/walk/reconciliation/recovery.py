@@ -10,6 +10,8 @@ Nothing is sent because of a row: only the process that approved an order sends 
     sent         asked for at the broker
     closed       sealed with the state in which the broker ended it
 
+A basket without an outcome is stopped, on record, before its legs are ended so.
+
 A request to cancel that the FIX child never noted is ended as not sent.
 
 A broker that began its numbers anew sends nothing again. A logon then also asks for the orders that
@@ -21,7 +23,8 @@ An order that the broker ended, and whose missing trades persons resolved, is en
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 
-from audit.records.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Lane
 from fix.errors import FixError
 from fix.orders.reconcile import (
@@ -40,10 +43,15 @@ from gateway import clock
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.cancel import cancel_not_sent
+from gateway.walk.journal.control.groups.baskets import (
+    BasketDecided,
+    BasketReceived,
+    basket_left,
+)
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.ports import LedgerPort, ReconcilePort
 from gateway.walk.projections.asked import fields_of
-from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.differences import Differences, RecordsPort
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
@@ -82,6 +90,24 @@ def close_abandoned(
             orders.catch_up(ledger.append(*drafts, lane=Lane.URGENT))
             count += 1
     return count
+
+
+def stop_baskets(ledger: LedgerPort, reader: RecordsPort) -> int:
+    """Record that baskets without an outcome are stopped; return how many.
+
+    A crash after it leaves their legs to `close_abandoned`: none of them was sent.
+    """
+    left: dict[str, Record] = {}
+    for record in reader.records(
+        stream="control", kinds=(Kind.BASKET_RECEIVED, Kind.BASKET_DECIDED)
+    ):
+        if record.kind is Kind.BASKET_RECEIVED:
+            left[BasketReceived.of(record).basket_id] = record
+        else:
+            left.pop(BasketDecided.of(record).basket_id, None)
+    for record in left.values():
+        ledger.append(basket_left(record, RESTART), lane=Lane.URGENT)
+    return len(left)
 
 
 def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:

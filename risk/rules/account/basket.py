@@ -5,8 +5,8 @@ Rules:
 - Orders that reduce count like all others: a basket is one decision.
 - An order by itself is a basket of one.
 
-Not here: who forms a basket. The gateway takes orders one by one, so each is a basket of its own
-until it takes several at once.
+Not here: who forms a basket. Its orders are judged one after the other, each with those before it,
+so the last one is judged with all of them.
 
 Source: 17 CFR 240.15c3-5(c)(1)(ii); final notices of the FCA and the PRA of May 2024 on a basket of
 2 May 2022.
@@ -14,9 +14,19 @@ Source: 17 CFR 240.15c3-5(c)(1)(ii); final notices of the FCA and the PRA of May
 
 from typing import Final
 
+from risk.intent import Intent
 from risk.rules.exposure import order_minor
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
+from risk.state.state import Quote
 from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+def worst_minor(intent: Intent, quote: Quote, unit_minor: int) -> int:
+    """Return what an order of a basket counts as, in minor units: at the worst of limit and touch.
+
+    `unit_minor` is the worth of one lot at one tick.
+    """
+    return intent.qty_lots * max(intent.limit_ticks, quote.bid_ticks, quote.ask_ticks) * unit_minor
 
 
 def _basket(case: RuleCase) -> tuple[Measured, ...]:

@@ -8,6 +8,7 @@
     together    the test W9, computed again
     overrides  limits that were lifted once: signatures, single use, what may never be lifted
     signed  what two officers signed: adjustments, overrides, changes of officers, disavowals
+    baskets  baskets of orders: none left before the whole was approved
     policies  policies that followed another, and the trials that their signatures name
 
 Not here: reading the broker's file (`trust.brokerfile`), the place of a record (`records`).

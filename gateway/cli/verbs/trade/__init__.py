@@ -3,7 +3,7 @@
 Not here: set-up, evidence.
 
     kill         kill, kill-report and release
-    orders       orders and cancel
+    orders       orders, cancel, replace and basket
     modes        mode show and mode sign
     stops        pause, reduce-only, cancel-all, resume and stops
     overrides    override draft, sign, grant, list and withdraw

@@ -1,5 +1,6 @@
-"""orders, cancel and replace."""
+"""orders, cancel, replace and basket."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ def register(app: typer.Typer) -> None:
     app.command()(orders)
     app.command()(cancel)
     app.command()(replace)
+    app.command()(basket)
 
 
 def orders(
@@ -72,3 +74,25 @@ def replace(
 
     request = replace_request(lots, limit, reason, client_key)
     raise typer.Exit(replace_order(settings_of(state), order, request))
+
+
+def basket(
+    file: Annotated[
+        Path, typer.Argument(help="JSON: client_key and 2 to 8 legs", exists=True, dir_okay=False)
+    ],
+    actor: Annotated[
+        str, typer.Option("--as", help="name of the agent's key in the key folder")
+    ] = "agent",
+    state: StateOption = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Submit intents that are judged as a whole; exit code 1 if not every order left.
+
+    The same file again returns the same basket and never a second order.
+
+    Example: countersign basket rebalance.json
+    """
+    from gateway.launch.commands.orders import submit_file
+
+    raise typer.Exit(submit_file(settings_of(state), file, actor, as_json=as_json))

@@ -61,6 +61,8 @@ def case_of(
     if began is None or instrument is None or inputs is None or not same_policy:
         return None
     asked = IntentReceived.of(received)
+    if asked.basket_id:  # a leg never waits: its basket was stopped, or nobody knows
+        return None
     request = IntentRequest.model_validate(asked.request)
     return Case(
         decision_id=standing.decision_id,

@@ -345,7 +345,10 @@ def _outcomes(before: Sequence[Record]) -> frozenset[str]:
         if kind in kinds:
             return frozenset({outcome})
     if released is not None:
-        renewed = Ending.of(released).reason == "renewal_refused"
+        reason = Ending.of(released).reason
+        if reason.startswith("basket "):
+            return frozenset({"withdrawn"})
+        renewed = reason == "renewal_refused"
         return frozenset({*ENDED_BY.values(), "rejected"} if renewed else {"hold_expired"})
     if Kind.VERDICT_GIVEN in kinds:
         return frozenset({"rejected"})

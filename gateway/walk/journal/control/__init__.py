@@ -12,6 +12,6 @@ Not here: what moves an order.
     scope       scopes of agents' keys
     oversight/  alarms that reached nobody, cases about conduct
     fairness    a run of the tests of fairness
-    allocation  the split of a done order across client accounts
+    groups/     splits of orders, baskets of orders
     own_keys    idempotency keys that a disavowed row holds
 """

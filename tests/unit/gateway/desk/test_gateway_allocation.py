@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from audit.records.kinds import Kind
 from gateway.desk.requests import IntentRequest
 from gateway.surfaces.api.app import build_api
-from gateway.walk.journal.control.allocation import OrderAllocated
+from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from risk.errors import AllocationError
 from risk.windows.allocation import split
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk

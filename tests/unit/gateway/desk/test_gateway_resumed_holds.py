@@ -1,7 +1,5 @@
 """A restart loses no hold: it goes on with its remaining life, or ends for a stated reason."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,83 +10,23 @@ from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
-from gateway.desk.desk import Desk
 from gateway.errors import ApprovalRefusedError, NotReadyError, ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
-from gateway.installation.policies.policy import development_policy
 from gateway.walk.approval import is_over
 from gateway.walk.deadlines import hold_of
-from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.projections.standing import Stage
-from gateway.walk.reconciliation.recovery import close_abandoned
-from gateway.walk.section import Section
 from inference.engine.port import EngineDescription
 from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.restarted_desk import NEXT, Change, restarted
 from tests.doubles.row_engine import RowEngine
-from tests.doubles.small_desk import EQUITY_MINOR, RUN
 
 SECOND_US = 1_000_000
-NEXT = "run-2"
-Change = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> MemoryDesk:
     return memory_desk(tmp_path)
-
-
-def restarted(desk: MemoryDesk, change: Change = lambda _: None, *, run_id: str = NEXT) -> int:
-    """Put a second process over the same log; return how many decisions its start ended."""
-    old, log = desk.small.desk.own, desk.log
-    (begun,) = [r for r in log.of_kind(Kind.RUN_STARTED) if r.body["run_id"] == RUN]
-    terms = {**begun.body, "run_id": run_id}
-    change(terms)
-    log.append(
-        Draft(
-            stream="control",
-            kind=Kind.RUN_STARTED,
-            payload=terms,
-            actor="gateway",
-            idem_key=f"run_started:{run_id}",
-        )
-    )
-    log.checkpoint_now()
-    orders, reader = Orders(), cast("LedgerReader", log)
-    log.subscribe(orders.follow)
-    orders.begin(history_of(reader))
-    section = Section(
-        ledger=old.tools.ledger,
-        reader=reader,
-        bundle=development_policy(desk.small.keyring),
-        policy_keys=desk.small.keyring.public_keys(),
-        kill=old.word.read,
-        wall_us=desk.wall,
-        send_within_us=10 * SECOND_US,
-    )
-    for account in (RUN, f"{RUN}.agent"):
-        section.open_account(account, EQUITY_MINOR)
-    log.subscribe(section.differences.follow)
-    own = replace(
-        old,
-        tags=replace(old.tags, run_id=run_id),
-        section=section,
-        orders=orders,
-        dispatching=replace(
-            old.dispatching,
-            orders=orders,
-            deadlines=section.deadlines,
-            approve=lambda standing: desk.small.desk.approved_order(standing),  # noqa: PLW0108 - made below
-        ),
-    )
-    desk.small = replace(desk.small, desk=Desk(own=own))
-    return close_abandoned(
-        own.tools.ledger,
-        orders,
-        section.differences,
-        market_time_us=own.market.now_us(),
-        keep=desk.small.desk.resume_hold,
-    )
 
 
 def last(desk: MemoryDesk, decision_id: str) -> Record:

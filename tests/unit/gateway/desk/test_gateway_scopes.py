@@ -11,6 +11,8 @@ from fastapi.testclient import TestClient
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.desk.agents.basket_requests import BasketRequest
+from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.desk import Desk
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import OutOfScopeError, OverBudgetError, ReplayDiffersError
@@ -105,6 +107,36 @@ def test_a_scoped_key_trades_in_its_own_account(desk: MemoryDesk) -> None:
     assert desk.standing(answer.decision_id).account == ACCOUNT
     assert section.book(ACCOUNT).deposit_minor == section.book(RUN).deposit_minor
     assert not section.book(f"{RUN}.agent").reservations
+
+
+@pytest.mark.parametrize("rate", [1, 2])
+def test_the_legs_of_a_basket_count_as_so_many_intents(desk: MemoryDesk, rate: int) -> None:
+    caller = keyed(desk, intents_per_minute=rate, instruments=("SPXN", "NDXN"))
+    legs = [
+        IntentRequest(client_key=name, instrument=name, target_exposure_bp=2_000, max_qty_lots=LOTS)
+        for name in ("SPXN", "NDXN")
+    ]
+    request, size = BasketRequest(client_key="whole", legs=legs), desk.log.size
+    if rate >= len(legs):
+        assert submit_basket(desk.small.desk, caller, request).result == "approved"
+        return
+    with pytest.raises(OverBudgetError, match="fewer legs") as refused:
+        submit_basket(desk.small.desk, caller, request)
+    assert refused.value.bound == "rate"
+    assert desk.log.size == size
+
+
+def test_a_basket_beyond_the_days_budget_as_a_whole_is_stopped(desk: MemoryDesk) -> None:
+    """Each leg is within it; both are not, and neither leaves."""
+    caller = keyed(desk, instruments=("SPXN", "NDXN"), day_notional_max_minor=3_000_000)
+    legs = [
+        IntentRequest(client_key=name, instrument=name, target_exposure_bp=9_000, max_qty_lots=lots)
+        for name, lots in (("SPXN", 80), ("NDXN", 40))
+    ]
+    answer = submit_basket(desk.small.desk, caller, BasketRequest(client_key="whole", legs=legs))
+    assert answer.result == "stopped", answer
+    assert (answer.reason or "").startswith("leg 2 may not leave")
+    assert not desk.small.broker.orders
 
 
 def test_the_rate_is_counted_over_records_and_frees_after_a_minute(desk: MemoryDesk) -> None:

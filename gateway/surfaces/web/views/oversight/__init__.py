@@ -8,5 +8,6 @@ Not here: the tests and the draw (`risk.windows`).
     scores    how forecasts did, with a plot of ranks for each model
     verdicts  what became of each sampled path of a forecast
     remarks   overrides that a decision used, and what persons remarked about it
+    baskets   a basket of orders, with a row for each leg
     reviews   samples of blind reviews, with a plot of closes for each decision
 """

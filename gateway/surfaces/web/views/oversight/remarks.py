@@ -1,4 +1,4 @@
-"""What persons did about one decision: overrides that it used, and what they remarked.
+"""What stands beside one decision: overrides that it used, its basket, what persons remarked.
 
 Not here: its own records (`decision`).
 """
@@ -11,6 +11,7 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.persons.oversight.annotations import AnnotationLook, looks_of
 from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.oversight.baskets import BasketView, basket_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +28,19 @@ class UsedOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remarks:
-    """Overrides and annotations of one decision, oldest first."""
+    """Overrides and annotations of one decision, oldest first, and its basket, if it has one."""
 
     overrides: tuple[UsedOverride, ...]
     annotations: tuple[AnnotationLook, ...]
+    basket: BasketView | None = None
 
 
 def remarks_of(reader: LedgerReader, decision_id: str, records: Sequence[Record]) -> Remarks:
-    """Return what persons did about a decision, by the records."""
+    """Return what stands beside a decision, by the records."""
     return Remarks(
         overrides=tuple(_overrides(reader, records)),
         annotations=tuple(looks_of(reader, decision_id)),
+        basket=basket_of(reader, records),
     )
 
 
