@@ -11,6 +11,7 @@ class Kind(StrEnum):
     POLICY_ACTIVATED = "policy_activated"
     MODEL_LOADED = "model_loaded"
     ENGINE_EVENT = "engine_event"
+    PROCESSES_AGREED = "processes_agreed"
     INSTRUMENT_LISTED = "instrument_listed"
     RECEIPT_KEY = "receipt_key"
     AGENT_SCOPED = "agent_scoped"
