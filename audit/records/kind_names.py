@@ -84,6 +84,7 @@ class Kind(StrEnum):
     FORECAST_SCORED = "forecast_scored"
     PUBLICATION_NOTED = "publication_noted"
     JUSTIFICATION_ENTERED = "justification_entered"
+    SWAPS_TESTED = "swaps_tested"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
     CASE_MOVED = "case_moved"

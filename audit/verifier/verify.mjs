@@ -823,7 +823,7 @@ export const KINDS = new Set(`
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
   gjr_made gjr_judged
   publication_noted justification_entered
-  override_granted override_ended decision_annotated processes_agreed
+  override_granted override_ended decision_annotated processes_agreed swaps_tested
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

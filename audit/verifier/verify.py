@@ -1349,7 +1349,7 @@ policy_tried fairness_agreed
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
 gjr_made gjr_judged
 publication_noted justification_entered
-override_granted override_ended decision_annotated processes_agreed
+override_granted override_ended decision_annotated processes_agreed swaps_tested
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

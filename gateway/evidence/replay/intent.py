@@ -295,7 +295,7 @@ def _gathered_again(
         raise ReplayDiffersError(step=step, detail="no snapshot_taken before it")
     if look is not None and families is not None and families.fairness is not None:
         at = (look.basis_seq, given.market_now_us)
-        found = FairnessSources(past.reader, lambda _: look.swaps).look(
+        found = FairnessSources(past.reader).look(
             families.fairness, past.decision_id, headlines(past.case), at
         )
         same(step, "inputs.fairness", document_of(found), document_of(look))
