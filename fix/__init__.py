@@ -4,6 +4,7 @@ Not here: models, HTTP, the ledger.
 
     errors      errors of the order gateway
     dialects/   a broker as data: its profile, what each field may hold, the dictionary
+    build       what a FIX child says of itself: its build, dictionary, order profile
     wire/       fields and bytes
     orders/     an order's states, reconciliation and sweep as tables
     durable/    the files of a FIX session: kill word, inbox, journal, resets, wire log

@@ -11,4 +11,5 @@ Not here: rules and orders.
     forecast/     trajectories to a forecast
     training/     making the weights in `models/`
     errors        the package's errors
+    build         the build of the engine child: its source and its libraries
 """

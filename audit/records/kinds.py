@@ -54,6 +54,7 @@ _TABLE: tuple[KindSpec, ...] = (
         "model:<run_id>:<n>",
     ),
     _spec(Kind.ENGINE_EVENT, _C, "event detail state? ", "engine:<run_id>:<n>"),
+    _spec(Kind.PROCESSES_AGREED, _C, RUN + "process agreed", "agreed:<run_id>:<process>"),
     _spec(
         Kind.INSTRUMENT_LISTED,
         _M,

@@ -195,6 +195,14 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         firm_wide=True,
     ),
     _spec(
+        Kind.SWAPS_TESTED,
+        _C,
+        "tested_id model_digest lexicon_digest swaps_digest paths identity placebo floor_1e8"
+        " iqr_1e8 bound_1e8 pairs outside actor_name",
+        "swaps:<digest of the payload>",
+        firm_wide=True,
+    ),
+    _spec(
         Kind.CASE_OPENED,
         _CASE,
         "case_id indicator who instrument at_us evidence agents accounts",

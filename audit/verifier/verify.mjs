@@ -824,6 +824,7 @@ export const KINDS = new Set(`
   gjr_made gjr_judged
   publication_noted justification_entered
   override_granted override_ended decision_annotated basket_received basket_decided
+  processes_agreed swaps_tested
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -1350,6 +1350,7 @@ review_drawn review_answered forecast_scored promotion_tested model_promoted mod
 gjr_made gjr_judged
 publication_noted justification_entered
 override_granted override_ended decision_annotated basket_received basket_decided
+processes_agreed swaps_tested
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""

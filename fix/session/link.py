@@ -25,9 +25,10 @@ Commands (gateway to child):
 
 ``sent`` comes with msg_seq_num, epoch and raw, ``refused`` with reason.
 
-Events (child to gateway): ``hello`` {next_sender, next_target, live, damaged}; ``session`` {state,
-logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``sweep`` {phase,
-confirmed, unknown, open}; ``reset`` {reset_no, allowed, new_sender}; ``fault`` {where, detail};
+Events (child to gateway): ``hello`` {next_sender, next_target, live, damaged, build, dictionary,
+order_profile}; ``session`` {state, logon_no, next_sender, next_target, detail}; ``inbox`` {offset,
+next_offset}; ``sweep`` {phase, confirmed, unknown, open}; ``reset`` {reset_no, allowed,
+new_sender}; ``fault`` {where, detail};
 ``answer`` {n, result, ...}; ``vitals``, every second, {next_sender, next_target} and what
 `fix.session.listener.Traffic.frame` returns.
 
@@ -54,7 +55,8 @@ PAIR = 2
 class SessionState(StrEnum):
     """The session as the gateway sees it; only READY takes new orders.
 
-    REFUSED: a sequence reset was not allowed; nothing is tried before the next start.
+    REFUSED: a sequence reset was not allowed, or the child disagrees with the gateway on build,
+    dictionary or order profile; nothing is tried before the next start.
     """
 
     DOWN = "DOWN"

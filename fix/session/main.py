@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fix.build import identity
 from fix.dialects.profile import Profile, parse_profile
 from fix.durable.continuity import stored_numbers
 from fix.durable.inbox import Inbox, read_from
@@ -27,6 +28,7 @@ from fix.durable.kill_word import KillWord, monotonic_us
 from fix.durable.resets import Sequence
 from fix.durable.wire_log import WireLog, message_log, scrub_since
 from fix.errors import FixError, JournalError, StoreInUseError
+from fix.session.dictionaries import words_of
 from fix.session.guard import Gate
 from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession
 from fix.session.link import Frame, decode, encode, frames, number, text
@@ -191,6 +193,7 @@ def build_worker(
             "next_target": target,
             "live": [order.cl_ord_id for order in journal.live()],
             "damaged": damaged,
+            **identity(profile, words_of(profile)),
         }
     )
     threading.Thread(target=_watch, args=(word, worker), name="kill watch", daemon=True).start()

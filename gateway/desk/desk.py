@@ -68,14 +68,13 @@ class DeskParts:
 
     Attributes:
         tags: of the run's own account; agents trade in accounts beside it (`Scopes.tags_of`).
-        cancels: cancels one order at the broker.
-        parts: returns each part's state: "ready", or what is wrong.
+        parts, agreement: each part's state, "ready" or not; in what the processes agree.
         witnessed: returns how far the witnesses are; None without witnesses.
         feeding: takes what feeds post; None where the market is played.
         receipts: signs answers; None gives answers without a receipt.
         session: returns the FIX session's state, from memory; None without a session.
         foreign: orders at the broker that are not ours; None where nobody folds them.
-        cancel_all: cancels every live order; None without a FIX session, as `drills`.
+        cancels, cancel_all: one order, every live one; the latter None without FIX, as `drills`.
         policy_misfits: says in what a policy contradicts the instruments or the broker.
     """
 
@@ -102,6 +101,7 @@ class DeskParts:
     cancel_all: CancelAll | None = None
     drills: Drills | None = None
     policy_misfits: Callable[[Policy], tuple[str, ...]] = lambda _: ()
+    agreement: Callable[[], dict[str, str]] = dict
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.simulator import Simulator
 from gateway.launch.controls import (
+    agreement_of,
     enter_mode,
     make_controls,
     make_foreign,
@@ -58,7 +59,7 @@ from gateway.launch.parts import (
     unnamed_said,
 )
 from gateway.launch.plan import Plan
-from gateway.launch.session import await_session, begin_anew, numbers_of, session_of
+from gateway.launch.session import await_session, numbers_of, session_of, start_session
 from gateway.launch.threads.alarms import start_alarms
 from gateway.launch.threads.conduct import start_conduct
 from gateway.launch.threads.files import start_files
@@ -304,6 +305,7 @@ class _Starter:
                 receipts=Receipts(ledger, plan.origin, plan.tags.run_id),
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
                 session=lambda: session_of(fix, profile, self._events),
+                agreement=lambda: agreement_of(plan, engine, fix, section),
                 foreign=foreign,
                 cancel_all=cancel_all,
                 drills=drills,
@@ -348,10 +350,7 @@ class _Starter:
             return
         # the FIX child stops first, so that messages of its last sweep are still settled
         self._stack.callback(self._settler.stop)
-        begins = begin_anew(self._plan, ledger, reader)
-        fix.start(last_reset=numbers_of(self._plan, reader).last_reset)
-        # our own simulator ends with us, and so do its orders; a broker's orders live on
-        self._stack.callback(fix.stop, alone=self._plan.simulator is None)
+        begins = start_session(self._plan, fix, ledger, reader, self._stack)
         self._events.record_resets()
         self._events.cancels = CancelRecords(
             ledger, reader, self._settler.session, fix.noted_cancels

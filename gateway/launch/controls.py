@@ -15,6 +15,8 @@ from gateway.desk.persons.drill import Drills
 from gateway.desk.persons.governing.modes import ModeWanted, refuse_mode
 from gateway.desk.persons.statements import log_id
 from gateway.feeds.market import Market
+from gateway.installation.children.child import overall
+from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.shadow import ShadowFix
@@ -63,6 +65,14 @@ def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
         announced=events.announced,
     )
     return (FixChild if plan.sends else ShadowFix)(config, on_event=events.on_fix)
+
+
+def agreement_of(
+    plan: Plan, engine: EngineChild, fix: FixChild, section: Section
+) -> dict[str, str]:
+    """Return in what the processes agree: policy, build, model and, with a session, dictionary."""
+    children = (engine.agreement, *((fix.agreement,) if plan.sends else ()))
+    return overall(children, section.status().standing)
 
 
 def make_foreign(ledger: Ledger, reader: LedgerReader, profile: Profile) -> ForeignOrders:

@@ -77,6 +77,8 @@ class Events:
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
             _in_background(self._go_on_cancelling)
+        elif name == "disagrees" and not event["at_start"]:  # the start records its own end
+            _in_background(self._disagrees, str(event["detail"]))
         elif name == "reset":
             _in_background(self._reset)
         elif name == "sweep":
@@ -172,6 +174,11 @@ class Events:
             fresh = [one for one in fix.resets() if one.reset_no > self._last_reset]
             record_resets(ledger, settler.session, self._run_id, fresh)
             self._last_reset = max([self._last_reset, *(one.reset_no for one in fresh)])
+
+    def _disagrees(self, detail: str) -> None:
+        if self.ledger is not None and self.settler is not None:
+            with contextlib.suppress(AuditError):  # the log and `/readyz` have it
+                note(self.ledger, self.settler.session, self._run_id, "fix_disagrees", detail)
 
     def _reset(self) -> None:
         with contextlib.suppress(AuditError):  # the next logon tries again before it is READY

@@ -55,9 +55,11 @@ from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.control.own_keys import OwnKeys
+from gateway.walk.journal.run import ENGINE, processes_agreed
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
+from gateway.walk.sampled.agreed import AgreedEngine
 from gateway.walk.section import Section
 from inference.engine.port import EngineConfig, EngineState
 from inference.forecast.placebo import TableModel
@@ -255,7 +257,12 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
     table, codec = load_table(pair), codec_for(pair)
     return Tools(
         ledger=ledger,
-        engine=engine,
+        engine=AgreedEngine(
+            engine,
+            lambda: engine.agreement.agreed,
+            ledger,
+            lambda agreed: processes_agreed(plan.tags, ENGINE, agreed),
+        ),
         codec=codec,
         table=table,
         placebo=TableModel(table, codec),
@@ -316,7 +323,9 @@ def part_states(
         session = {"fix": ready(fix.state is SessionState.READY, state)}
     return {
         "ledger": ready(ledger.stopped is None, ledger.stopped),
-        "engine": ready(engine.state is EngineState.READY, engine.state),
+        "engine": ready(
+            engine.state is EngineState.READY, f"{engine.state} {engine.refusal}".rstrip()
+        ),
         **session,
         "book": section.differences.state,
         "policy": ready(policy == "ACTIVE", policy),

@@ -17,7 +17,7 @@ from gateway.launch.app import App, running
 from gateway.launch.plan import serving_plan
 from gateway.launch.setup.doctor import refuse_unfit
 from gateway.telemetry.console import Progress, log_to_stderr
-from gateway.walk.journal.run import model_loaded
+from gateway.walk.journal.run import ENGINE, model_loaded, processes_agreed
 from inference.engine.port import EngineState
 
 
@@ -56,6 +56,8 @@ def await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
             raise NotReadyError(part="engine", state=f"{app.engine.state}: {detail}")
         progress.show(f"engine     {app.engine.state}")
     described = app.engine.describe()
+    agreed = processes_agreed(app.plan.tags, ENGINE, app.engine.agreement.agreed)
+    app.ledger.append(agreed)
     app.ledger.append(model_loaded(described, app.plan.tags.run_id))
     progress.say(
         f"engine     ready: {described.model_id}, drafter {described.drafter},"

@@ -7,6 +7,7 @@ all recorded ones, and orders in flight are asked for as at every start. The sam
 broker reset its numbers once where its profile does not allow that.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fix.dialects.engine_settings import ids_of
 from fix.dialects.profile import Profile, SessionMode
 from fix.durable.continuity import claim, lacking, owner_of, renew
 from fix.durable.resets import resets_of
+from fix.errors import ChildError
 from fix.session.link import SessionState
 from fix.simulator.control import exec_number
 from gateway import clock
@@ -25,6 +27,7 @@ from gateway.installation.children.fix import FixChild
 from gateway.launch.events import Events, note
 from gateway.launch.plan import Plan
 from gateway.telemetry.session import SessionStatus, session_status
+from gateway.walk.journal.run import FIX, processes_agreed
 from gateway.walk.journal.session import FixInbound
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import SessionNumbers, numbers
@@ -127,6 +130,27 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
     # a crash here leaves a folder that is still behind: the next start is refused
     renew(folder, last_offset(reader, session))
     return Beginning(skipped=SKIPPED, accept=refused is not None)
+
+
+def start_session(
+    plan: Plan, fix: FixChild, ledger: Ledger, reader: LedgerReader, stack: ExitStack
+) -> Beginning:
+    """Start the FIX child and record what it agreed on; it does not connect yet.
+
+    Raises:
+        ChildError: it did not come up, or disagrees with the gateway; that is on record.
+        FixError, AuditError: as `begin_anew`.
+    """
+    begins = begin_anew(plan, ledger, reader)
+    try:
+        fix.start(last_reset=numbers_of(plan, reader).last_reset)
+    except ChildError as error:
+        note(ledger, _session(plan).name, plan.tags.run_id, "fix_not_started", error.problem)
+        raise
+    # our own simulator ends with us, and so do its orders; a broker's orders live on
+    stack.callback(fix.stop, alone=plan.simulator is None)
+    ledger.append(processes_agreed(plan.tags, FIX, fix.agreement.agreed))
+    return begins
 
 
 def numbers_of(plan: Plan, reader: LedgerReader) -> SessionNumbers:

@@ -3,7 +3,8 @@
 A frame is a magic word, two lengths, a JSON header and a body of bytes. Both sides refuse numbers
 that are not finite. A stream cannot recover from a malformed frame, which ends the child.
 
-To the child: sample, abort, stop. From it: ready or refusing (once), then samples, failed, aborted.
+To the child: sample, abort, stop. From it: ready {build, description} or refusing (once), then
+samples, failed, aborted.
 """
 
 import json

@@ -25,6 +25,7 @@ from threading import Thread
 from time import perf_counter
 from typing import Any, Protocol
 
+from inference.build import build_digest
 from inference.engine.frames import (
     Frame,
     config_from,
@@ -70,8 +71,9 @@ class Stepping(Protocol):
 class EngineServer:
     """Answers frames with an engine until the stream ends."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, build: str) -> None:
         self.channel = channel
+        self._build = build
         self._stream = channel.makefile("rb")
         self._inbox: SimpleQueue[Frame | None] = SimpleQueue()
 
@@ -80,9 +82,10 @@ class EngineServer:
         self.channel.sendall(write_frame(Frame(op=op, fields=fields, body=body)))
 
     def introduce(self, description: EngineDescription) -> bool:
-        """Send the engine's description and return whether its self-test lets it serve."""
+        """Send build and description and return whether the self-test lets the engine serve."""
         good = description.self_test.passed
-        self.say("ready" if good else "refusing", description=asdict(description))
+        op = "ready" if good else "refusing"
+        self.say(op, build=self._build, description=asdict(description))
         return good
 
     def serve(self, engine: Stepping) -> None:
@@ -144,7 +147,7 @@ def main() -> int:
     end_with_parent(given.parent)
     stay_on_this_machine()
     config = replace(config_from(given.config), fault=os.environ.get(FAULT, ""))
-    server = EngineServer(socket.socket(fileno=given.fd))
+    server = EngineServer(socket.socket(fileno=given.fd), build_digest())
     return run(server, lambda: _load(config), given.nice)
 
 

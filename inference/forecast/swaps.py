@@ -121,8 +121,13 @@ def flagged(one: Moved, *, floor_1e8: int, placebo: Moved, iqr_1e8: int) -> bool
 
     `floor_1e8` is the largest distance of identity and placebo.
     """
-    bound = max(Fraction(FLOOR_1E8), IQR_SHARE * iqr_1e8) + floor_1e8
-    return one.distance_1e8 > bound or (one.flips and not placebo.flips)
+    beyond = one.distance_1e8 > bound_1e8(floor_1e8, iqr_1e8)
+    return beyond or (one.flips and not placebo.flips)
+
+
+def bound_1e8(floor_1e8: int, iqr_1e8: int) -> int:
+    """Return the largest distance that is not flagged."""
+    return max(FLOOR_1E8, int(IQR_SHARE * iqr_1e8)) + floor_1e8
 
 
 def median(values: Sequence[int]) -> int:

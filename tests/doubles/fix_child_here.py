@@ -10,14 +10,17 @@ from typing import Any
 
 from typing_extensions import override
 
+from fix.build import identity
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
+from fix.session.dictionaries import words_of
 from fix.session.link import Frame, SessionState, encode, frames
 from fix.wire.messages import Fields
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
 
 BOUND_S = 30.0
+PROFILE = simulator_profile(1)
 
 
 class Process:
@@ -63,7 +66,8 @@ class Child:
     def hello(self, **more: Any) -> None:  # noqa: ANN401 - as above
         """Say what its store holds."""
         told: Frame = {"ev": "hello", "next_sender": 5, "next_target": 7, "live": ["A", "B"]}
-        self.say(**{**told, "damaged": False, **more})
+        own: Frame = dict(identity(PROFILE, words_of(PROFILE)))  # this process's: it is the child
+        self.say(**{**told, "damaged": False, **own, **more})
 
     def session(self, state: SessionState, logon_no: int = 1, detail: str = "") -> None:
         """Say the state of the session."""
@@ -108,7 +112,7 @@ class World:
         """Make a supervisor; nothing runs yet."""
         KillWord(folder / "kill.word", create=True).close()
         self.config = FixChildConfig(
-            profile=simulator_profile(1),
+            profile=PROFILE,
             folder=folder,
             kill_word=folder / "kill.word",
             log_path=folder / "child.log",

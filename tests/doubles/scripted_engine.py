@@ -10,15 +10,20 @@ import socket
 import time
 from dataclasses import replace
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 
+from inference.build import build_digest
 from inference.engine.frames import MAGIC, config_from
 from inference.engine.main import EngineServer, end_with_parent, run
 from inference.engine.port import EngineConfig, EngineDescription, SampleRequest, Samples, SelfTest
 from inference.errors import EngineRefusedError, RegistryError
 from inference.speculation.capture import encode_capture
 from inference.speculation.rounds import Capture, DrafterKind, row_values
+from inference.weights.registry import MANIFEST
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, target_model
+
+NO_PAIR = "0" * 64
 
 
 class Behaviour(StrEnum):
@@ -41,6 +46,8 @@ class Behaviour(StrEnum):
     SHORT = "short"  # one token is missing
     LIE = "lie"  # one verdict does not follow from its numbers
     STRANGER = "stranger"  # answers a request nobody made, then ends well
+    OTHER_MODEL = "other_model"  # serves another pair than the one that it was told
+    OTHER_BUILD = "other_build"
 
 
 class ScriptedEngine:
@@ -72,7 +79,7 @@ class ScriptedEngine:
             drafter=DrafterKind.NETWORK,
             spec_k=self._config.spec_k,
             model_id="scripted",
-            model_digest="0" * 64,
+            model_digest=self._stands_for(),
             table_digest="",
             codec_digest="0" * 64,
             versions={"pid": str(os.getpid()), "environment": " ".join(sorted(os.environ))},
@@ -89,6 +96,12 @@ class ScriptedEngine:
                 elapsed_ms=0,
             ),
         )
+
+    def _stands_for(self) -> str:
+        """Return the digest of the pair that it was told; zeros where a test names none."""
+        manifest = Path(self._config.model_dir) / MANIFEST
+        own = sha256(manifest.read_bytes()).hexdigest() if manifest.exists() else NO_PAIR
+        return own[::-1] if self._behaviour is Behaviour.OTHER_MODEL else own
 
     def begin(self, request: SampleRequest) -> None:
         """Take a request, or misbehave."""
@@ -182,11 +195,12 @@ def main() -> int:
     arguments.add_argument("--config", required=True)
     given = arguments.parse_args()
     end_with_parent(given.parent)
-    server = EngineServer(socket.socket(fileno=given.fd))
     config = config_from(given.config)
     told = str(given.behaviour)
     moods = Path(told[1:]) if told.startswith("@") else None
     behaviour = Behaviour.WELL if moods else Behaviour(told)
+    build = "f" * 64 if behaviour is Behaviour.OTHER_BUILD else build_digest()
+    server = EngineServer(socket.socket(fileno=given.fd), build)
     if behaviour is Behaviour.DEAF:
         server.introduce(ScriptedEngine(behaviour, config, server).describe())
         time.sleep(3600)

@@ -13,6 +13,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
+from fix.dialects.order_profile import order_profile
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from gateway.clock import monotonic_us, wall_us
@@ -32,7 +33,6 @@ from gateway.walk.approval import held_back
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.decision import RECORD_RULES
-from gateway.walk.journal.run import order_profile
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.gathering import Gathering

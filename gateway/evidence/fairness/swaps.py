@@ -1,13 +1,13 @@
 """Test F2: a recorded decision of a text pair, sampled again with names of its headlines exchanged.
 
-The decision is replayed first, so snapshot, seeds and weights are those on record. The test records
-nothing; its report names the decision, the weights, the digest of the swaps and every number.
+The decision is replayed first, so snapshot, seeds and weights are those on record. The report names
+the decision, the weights, the digest of the swaps and every number; who records it is the caller's.
 """
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -28,6 +28,7 @@ from inference.forecast.swaps import (
     Attribute,
     Moved,
     Swap,
+    bound_1e8,
     flagged,
     interquartile,
     moved,
@@ -71,8 +72,15 @@ class RecordedPrompt:
     model_digest: str
 
 
-def run_swaps(place: Place, decision_id: str, file: Path) -> int:
+def run_swaps(
+    place: Place,
+    decision_id: str,
+    file: Path,
+    record: Callable[[dict[str, Any]], int] | None = None,
+) -> int:
     """Print the test's report as JSON; return 1 if a swap is flagged.
+
+    `record` puts the report on record and returns its number, which is printed with it.
 
     Raises:
         RequestError: the file is no list of swaps, or the decision has no words to exchange.
@@ -94,7 +102,9 @@ def run_swaps(place: Place, decision_id: str, file: Path) -> int:
     with engine_of(pair, recorded.evidence) as engine:
         report = swap_report(recorded, swaps, codec, table, engine)
     named = {"decision_id": decision_id, "model": pair.manifest_digest, "swaps_digest": digest}
-    sys.stdout.write(json.dumps({**named, **report}, indent=2, ensure_ascii=False) + "\n")
+    told = {**named, **report}
+    told |= {} if record is None else {"seq": record(told)}
+    sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     return FLAGGED if any(row["flagged"] for row in report["pairs"]) else 0
 
 
@@ -145,6 +155,7 @@ def swap_report(
         "placebo": {"result": "absent"} if other is None else _document(placebo),
         "floor_1e8": floor,
         "iqr_1e8": interquartile(own),
+        "bound_1e8": bound_1e8(floor, interquartile(own)),
         "pairs": rows,
     }
 

@@ -300,7 +300,7 @@ def _gathered_again(
         same(step, "inputs.basket", document_of(group), document_of(inputs.basket))
     if look is not None and families is not None and families.fairness is not None:
         at = (look.basis_seq, given.market_now_us)
-        found = FairnessSources(past.reader, lambda _: look.swaps).look(
+        found = FairnessSources(past.reader).look(
             families.fairness, past.decision_id, headlines(past.case), at
         )
         same(step, "inputs.fairness", document_of(found), document_of(look))

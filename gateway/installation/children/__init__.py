@@ -2,7 +2,7 @@
 
 Not here: what a message or a forecast means.
 
-    child            a child process and the pipe to it, under both supervisors
+    child            a child process, the pipe to it, and what it must have as we have it
     engine           supervisor of the engine child
     engine_process   the engine child's configuration, environment and start
     fix_life         one run of the FIX child: its process, pending answers, death

@@ -6,7 +6,7 @@ Rules:
 - At a deadline the request is aborted; after two deadlines without a sign of life: SIGKILL.
 - After a death the child is restarted with a back-off of 1 to 60 seconds. Five deaths in ten
   minutes end in FAILED, until a person restarts the gateway.
-- A failed self-test is final: REFUSING, without a restart.
+- A failed self-test, or another build or model than ours, is final: REFUSING, without a restart.
 - An answer must be a whole, canonical capture that belongs to the request and recomputes from its
   own numbers; anything else ends the child.
 """
@@ -17,11 +17,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 
-from gateway.installation.children.child import ChildProcess
-from gateway.installation.children.engine_process import EngineChildConfig, spawn
+from gateway.installation.children.child import ChildProcess, Handshake
+from gateway.installation.children.engine_process import (
+    EngineChildConfig,
+    own_identity,
+    spawn,
+    table_of,
+)
 from inference.engine.frames import (
     Frame,
     description_from,
@@ -31,7 +35,6 @@ from inference.engine.frames import (
     write_frame,
 )
 from inference.engine.port import (
-    EngineConfig,
     EngineDescription,
     EngineState,
     SampleRequest,
@@ -46,8 +49,6 @@ from inference.errors import (
     FrameError,
     InferenceError,
 )
-from inference.speculation.rounds import DrafterKind, QTable
-from inference.weights.registry import load_pair, load_table
 
 _CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
 
@@ -76,11 +77,12 @@ class EngineChild:
         "deadline_missed", "killed", "died", "restarting", "failed" or "stopped".
 
         Raises:
-            RegistryError: the drafter's table cannot be read.
+            RegistryError: the model pair or the drafter's table cannot be read.
         """
         self._config = config
         self._on_event = on_event or (lambda _event, _detail: None)
-        self._table = _table(config.engine)
+        self._table = table_of(config.engine)
+        self.agreement = Handshake("engine child", own_identity(config))
         self._changed = Condition(Lock())
         self._state = EngineState.STOPPED
         self._refusal = ""
@@ -137,7 +139,7 @@ class EngineChild:
         self._event("stopped")
 
     def describe(self) -> EngineDescription:
-        """Return the description of the engine, as `Engine.describe`."""
+        """Return the engine's description, as `Engine.describe`."""
         if self._state is EngineState.FAILED:
             raise EngineFailedError("the engine died too often")
         if self._description is None:
@@ -239,8 +241,7 @@ class EngineChild:
         if missed >= self._config.max_missed:
             self._kill("two deadlines without a sign of life")
         else:
-            abort = Frame(op="abort", fields={"id": pending.request.request_id})
-            self._tell(write_frame(abort))
+            self._tell(write_frame(Frame(op="abort", fields={"id": pending.request.request_id})))
 
     def _kill(self, why: str) -> None:
         process = self._process
@@ -331,9 +332,15 @@ class EngineChild:
     def _take(self, frame: Frame) -> None:
         match frame.op:
             case "ready":
-                self._description = description_from(frame.fields.get("description"))
-                self._set(EngineState.READY)
-                self._event("ready", self_test=self._description.self_test.detail)
+                described = description_from(frame.fields.get("description"))
+                self._description = described
+                said = {"build": frame.fields.get("build"), "model": described.model_digest}
+                if problem := self.agreement.meet(said):
+                    self._decline(problem)
+                    self._kill("disagrees with the gateway")
+                else:
+                    self._set(EngineState.READY)
+                    self._event("ready", self_test=described.self_test.detail)
             case "refusing":
                 self._refuse(frame)
             case "samples":
@@ -352,6 +359,9 @@ class EngineChild:
         if described is not None:
             self._description = description_from(described)
             detail = f"self-test: {self._description.self_test.detail}"
+        self._decline(detail)
+
+    def _decline(self, detail: str) -> None:
         self._refusal = detail
         self._set(EngineState.REFUSING)
         self._event("refusing", reason=detail)
@@ -387,9 +397,3 @@ class EngineChild:
 
     def _event(self, event: str, **detail: str) -> None:
         self._on_event(event, detail)
-
-
-def _table(engine: EngineConfig) -> QTable | None:
-    if engine.drafter is not DrafterKind.TABLE:
-        return None
-    return load_table(load_pair(Path(engine.model_dir)))

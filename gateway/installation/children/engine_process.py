@@ -1,4 +1,4 @@
-"""The engine child's configuration, environment and start.
+"""The engine child's configuration, environment, start, and what it must say of itself.
 
 The environment is listed item by item, so that nothing of the gateway's leaks into it.
 """
@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.installation.children.child import ChildProcess
+from inference.build import build_digest
 from inference.engine.frames import config_text
 from inference.engine.port import EngineConfig
+from inference.speculation.rounds import DrafterKind, QTable
+from inference.weights.registry import load_pair, load_table
 
 _ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChildConfig:
-    """Configuration of the child; times in seconds."""
+    """Configuration of the child; times in seconds.
+
+    Attributes:
+        model_digest: of the pair that the child must have loaded; empty: the gateway reads it.
+    """
 
     engine: EngineConfig
     state_dir: Path  # of its log and caches
@@ -30,6 +37,28 @@ class EngineChildConfig:
     max_deaths: int = 5
     death_window_s: float = 600.0
     max_missed: int = 2
+    model_digest: str = ""
+
+
+def own_identity(config: EngineChildConfig) -> dict[str, str]:
+    """Return build and model as the gateway has them, by name.
+
+    Raises:
+        RegistryError: the pair cannot be read.
+    """
+    model = config.model_digest or load_pair(Path(config.engine.model_dir)).manifest_digest
+    return {"build": build_digest(), "model": model}
+
+
+def table_of(engine: EngineConfig) -> QTable | None:
+    """Return the drafter's table, from which each answer recomputes; None for other drafters.
+
+    Raises:
+        RegistryError: it cannot be read.
+    """
+    if engine.drafter is not DrafterKind.TABLE:
+        return None
+    return load_table(load_pair(Path(engine.model_dir)))
 
 
 def spawn(config: EngineChildConfig) -> ChildProcess:

@@ -6,6 +6,7 @@ Rules:
 - The child connects only after ``logon``, when the caller has compared sequence numbers with the
   ledger. A child that died is restarted and logs on with the numbers known here, which are never
   behind the ledger's. RECONCILING again precedes READY.
+- A child of another build, dictionary or order profile never connects: REFUSED until a restart.
 - A child that does not confirm a kill in time is killed, which stops orders as well.
 - No call waits beyond its deadline. Callbacks are short and never call `stop`.
 
@@ -19,16 +20,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from fix.build import identity
 from fix.dialects.profile import profile_document
 from fix.durable.inbox import Entry, read_from
 from fix.durable.journal import CancelNote, read_cancels, read_live
-from fix.durable.kill_word import KillWord
 from fix.durable.resets import Reset, resets_of
 from fix.errors import ChildError, FixError
 from fix.orders.live import LiveOrder
+from fix.session.dictionaries import words_of
 from fix.session.link import Frame, HandResult, SessionState, frames, number, text
 from fix.wire.messages import CL_ORD_ID, Fields
-from gateway.installation.children.fix_life import DOWN, ChildHello, FixChildConfig, Life
+from gateway.installation.children.child import Handshake
+from gateway.installation.children.fix_life import DOWN, ChildHello, FixChildConfig, Life, is_kept
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +64,8 @@ class FixChild:
         self._logon_wanted: Frame | None = None
         self._epoch = 0
         self._last_reset = 0
-        self._detail = ""
+        self._detail = self._differs = ""
+        self.agreement = Handshake("FIX child", identity(config.profile, words_of(config.profile)))
         self.vitals: Frame = {}
         """The child's last ``vitals``; empty before the first and without a child."""
         self._stopping = threading.Event()
@@ -75,7 +79,7 @@ class FixChild:
         `last_reset` is the number of the last recorded reset of the sequence numbers.
 
         Raises:
-            ChildError: it did not come up in time.
+            ChildError: it did not come up in time, or disagrees with the gateway.
         """
         self._last_reset = last_reset
         self._supervisor = threading.Thread(target=self._supervise, name="fix child", daemon=True)
@@ -86,6 +90,8 @@ class FixChild:
                 raise ChildError(
                     problem=f"no hello in {timeout_s:g} s; see {self._config.log_path}"
                 )
+            if self._differs:
+                raise ChildError(problem=self._differs)
             return self._hello
 
     def logon(
@@ -122,7 +128,7 @@ class FixChild:
             self._ask({"op": "stop", "sweep": sweep}, self._config.answer_timeout_s)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 life.process.wait(patience_s)
-            if alone and life.process.poll() is None and self._is_kept():
+            if alone and life.process.poll() is None and is_kept(self._config):
                 log.error("a kill is in force and orders are live: the FIX child goes on alone")
                 life.leave_alone()
             life.slay()
@@ -262,15 +268,6 @@ class FixChild:
         """Return the cancels in the child's journal; each is noted before its bytes leave."""
         return read_cancels(self._config.folder / "journal")
 
-    def _is_kept(self) -> bool:
-        with contextlib.suppress(FixError):
-            word = KillWord(self._config.kill_word)
-            try:
-                return word.read().killed and bool(self.live_orders())
-            finally:
-                word.close()
-        return False
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _result(self, frame: Frame) -> HandResult:
@@ -315,6 +312,11 @@ class FixChild:
                 log.exception("fix child could not be run")
             if time.monotonic() - started > _STABLE_S:
                 pause_s = self._config.backoff_s[0]
+            if self._differs:
+                self._move(SessionState.REFUSED, 0)
+                at_start = self._logon_wanted is None
+                self._tell("disagrees", {"detail": self._differs, "at_start": at_start})
+                return
             self._move(SessionState.DOWN, 0)
             if not self._stopping.wait(pause_s):
                 pause_s = min(longest_s, pause_s * 2)
@@ -349,7 +351,7 @@ class FixChild:
                 waiting.put(frame)
             return
         if name == "hello":
-            self._greet(frame)
+            self._greet(life, frame)
         elif name == "session":
             detail = text(frame, "detail")
             if detail and detail != self._detail:
@@ -374,19 +376,17 @@ class FixChild:
         if self._logon_wanted is not None and frame.get("allowed") is True:
             self._logon_wanted = {**self._logon_wanted, "accept": False}  # allowed only once
 
-    def _greet(self, frame: Frame) -> None:
-        live = frame.get("live")
-        hello = ChildHello(
-            next_sender=number(frame, "next_sender"),
-            next_target=number(frame, "next_target"),
-            live=tuple(str(one) for one in live) if isinstance(live, list) else (),
-            journal_damaged=frame.get("damaged") is True,
-        )
+    def _greet(self, life: Life, frame: Frame) -> None:
         with self._changed:
-            self._hello = hello
+            self._hello = ChildHello.of(frame)
+            self._differs = self.agreement.meet(frame)
             self._changed.notify_all()
-        if self._logon_wanted is not None and self._life is not None:
-            self._life.say(self._logon_frame() | {"n": 0}, self._config.answer_timeout_s)
+        if self._differs:
+            self._detail = self._differs
+            log.error("%s", self._differs)
+            life.slay()  # it never connects, and no other child is started
+        elif self._logon_wanted is not None:
+            life.say(self._logon_frame() | {"n": 0}, self._config.answer_timeout_s)
 
     def _move(self, state: SessionState, logon_no: int) -> None:
         with self._changed:

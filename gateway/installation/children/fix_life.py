@@ -14,9 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from fix.dialects.profile import Profile
-from fix.session.link import PREPARED_MAX, Frame, Json, encode
+from fix.durable.journal import read_live
+from fix.durable.kill_word import KillWord
+from fix.errors import FixError
+from fix.session.link import PREPARED_MAX, Frame, Json, encode, number
 from fix.wire.messages import Fields
 from gateway.installation.children.child import ChildProcess
 
@@ -58,6 +62,32 @@ class ChildHello:
     next_target: int
     live: tuple[str, ...]
     journal_damaged: bool
+
+    @classmethod
+    def of(cls, frame: Frame) -> Self:
+        """Read a hello.
+
+        Raises:
+            ChildError: a field is of another type.
+        """
+        live = frame.get("live")
+        return cls(
+            next_sender=number(frame, "next_sender"),
+            next_target=number(frame, "next_target"),
+            live=tuple(str(one) for one in live) if isinstance(live, list) else (),
+            journal_damaged=frame.get("damaged") is True,
+        )
+
+
+def is_kept(config: FixChildConfig) -> bool:
+    """Return whether a kill is in force and an order is live, by the files of a session."""
+    with contextlib.suppress(FixError):
+        word = KillWord(config.kill_word)
+        try:
+            return word.read().killed and bool(read_live(config.folder / "journal"))
+        finally:
+            word.close()
+    return False
 
 
 class Life(ChildProcess):

@@ -98,7 +98,8 @@ class Settler:
         """Settle the rest of the inbox and stop."""
         self._stopping.set()
         self._wake.set()
-        self._thread.join(10.0)
+        if self._thread.ident is not None:  # a start that failed before it has none to wait for
+            self._thread.join(10.0)
 
     def _run(self) -> None:
         while True:

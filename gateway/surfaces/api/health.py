@@ -39,6 +39,8 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     circuit breaker), template (the table alone while the engine is away), no-forecast,
     reduce-only, halt.
 
+    `agreement` says of policy, build, model, dictionary and order profile whether the processes
+    have the same, and what to do where not; a child that disagrees is a part that is not ready.
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
     numbers, what is missing and the age of its last messages; where feeds deliver the market, what
     is wrong with them. None of these makes it unready: feeds deliver through this same door.
@@ -53,6 +55,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     return (
         {"ready": ready, "mode": desk.tags.mode, "account": desk.tags.account, "parts": parts}
         | {"level": level_of(desk, parts).value}
+        | {"agreement": desk.agreement()}
         | ({"session": session.summary()} if session else {})
         | ({"witnessed": witnessed} if witnessed else {})
         | ({} if feeds is None else {"feeds": faults(feeds) or "ready"})

@@ -67,10 +67,11 @@ class DeskActions:
         return found, draft_report(self._desk.own.reader, found)
 
     def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
-        """Return what the firm itself published, and its justifications, newest first."""
+        """Return own publications, justifications and counterfactual swaps, newest first."""
+        registry = justifications(self._desk.own)
         return {
             "publications": publications(self._desk.own.reader),
-            "justifications": justifications(self._desk.own)["justifications"],
+            **{name: registry[name] for name in ("justifications", "swaps")},
         }
 
     def reviews(self) -> tuple[ReviewLook, ...]:

@@ -306,7 +306,7 @@ class ActPageActions(Protocol):
         """Record who reads what, before it is shown."""
 
     def own_acts(self) -> Mapping[str, Sequence[dict[str, Any]]]:
-        """Return `publications` and `justifications`, newest first."""
+        """Return `publications`, `justifications` and `swaps`, newest first."""
 
 
 class ActPages:

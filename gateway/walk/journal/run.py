@@ -14,6 +14,7 @@ from audit.privacy.retention import YEARS_FIELD
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from fix.dialects.order_profile import order_profile
 from fix.dialects.profile import Profile
 from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of
@@ -26,7 +27,8 @@ from risk.policy.signing import SignedPolicy, signed_policy_document
 from risk.state.instrument import Instrument
 
 PLAYBACK = "playback"
-_DIGITS_BEFORE = 6
+ENGINE, FIX = "engine", "fix"
+"""The child processes, as `processes_agreed` names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +94,15 @@ def run_started(tags: Tags, opening: RunOpening) -> Draft:
     )
 
 
-def order_profile(profile: Profile) -> dict[str, JSON]:
-    """Return the part of a broker's profile that an order's text depends on, for replay.
-
-    The fields that later versions added stand there only if they differ from what was before.
-    """
-    document: dict[str, JSON] = profile.model_dump(
-        mode="json", include={"account", "currency", "minor_digits"}
+def processes_agreed(tags: Tags, process: str, agreed: Mapping[str, str]) -> Draft:
+    """What a child process and the gateway both have, compared before it may serve."""
+    return Draft(
+        stream="control",
+        kind=Kind.PROCESSES_AGREED,
+        payload={**tags.document(), "process": process, "agreed": dict(agreed)},
+        actor=GATEWAY,
+        idem_key=f"agreed:{tags.run_id}:{process}",
     )
-    later = set() if profile.tags.extra else {"extra"}
-    document["tags"] = profile.tags.model_dump(mode="json", exclude=later)
-    if profile.timestamp_digits != _DIGITS_BEFORE:
-        document["timestamp_digits"] = profile.timestamp_digits
-    return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

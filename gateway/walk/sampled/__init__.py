@@ -2,6 +2,7 @@
 
 Not here: sampling (`inference`), the decision itself (`gateway.walk.decision`).
 
+    agreed   an engine that samples only once its build and model are on record
     joining  the paths of the whole book, from the forecasts on record
     placebo  a twin's decision: the table model's beside every one, and the GJR twin's
     planning how much a forecast samples, and in which mode

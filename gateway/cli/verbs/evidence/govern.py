@@ -93,19 +93,29 @@ def swaps(
     pairs: Annotated[
         Path, typer.Option("--pairs", help="JSON: placebo words, and pairs of names to exchange")
     ],
+    actor: Annotated[
+        str, typer.Option("--as", help="with --record: name of your key")
+    ] = "operator",
     state: StateOption = None,
+    *,
+    record: Annotated[
+        bool, typer.Option("--record", help="record the run in the running gateway; R48 reads it")
+    ] = False,
 ) -> None:
     """Sample a text pair's decision again with names of its headlines exchanged (test F2).
 
-    Starts the engine, takes a minute, records nothing, prints JSON. Exit code 1 if a swap moved
-    the forecast beyond what identity and placebo move. docs/text-models.md has the file's form.
+    Starts the engine, takes a minute, prints JSON. Exit code 1 if a swap moved the forecast beyond
+    what identity and placebo move. With --record every later verdict on a forecast of these
+    weights reads the result (R48). docs/text-models.md has the file's form.
 
-    Example: countersign swaps r1-0003-SPXN --pairs swaps.json
+    Example: countersign swaps r1-0003-SPXN --pairs swaps.json --record
     """
     from gateway.evidence.fairness.swaps import run_swaps
+    from gateway.launch.commands.oversight.fairness import swaps_recorder
 
+    recorder = swaps_recorder(settings_of(state), actor) if record else None
     with place_of(state) as place:
-        raise typer.Exit(run_swaps(place, decision, pairs))
+        raise typer.Exit(run_swaps(place, decision, pairs, recorder))
 
 
 def flow(

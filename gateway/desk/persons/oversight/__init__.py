@@ -5,6 +5,7 @@ Not here: the tests and patterns themselves (`risk.windows`), reading them (`gat
     criteria    criteria of fairness that both officers signed, and which count for a day
     fairness    runs of the tests of fairness
     reviews     blind reviews: a sample, judged without the model's answer
+    swaps       runs of counterfactual swaps
     justifications  the registry of justifications, signed by both officers
     publications  own publications, which keep the firm out of their instrument
     annotations  what persons remark about decisions

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from audit.store.reader import LedgerReader
 from gateway.desk.desk import DeskParts
+from gateway.desk.persons.oversight.swaps import recorded_swaps
 from gateway.desk.persons.statements import all_signed, log_id, statement
 from gateway.desk.requests import RequestModel, Words
 from gateway.errors import RequestError
@@ -112,12 +113,13 @@ def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> 
 
 
 def justifications(own: DeskParts) -> dict[str, Any]:
-    """Return the newest entries, newest first, whether each is in force, and the log id."""
+    """Return entries and swaps, newest first, whether each entry is in force, and the log id."""
     now_us, size = own.market.now_us(), own.reader.head().size
     live = {one.ref for one in FairnessSources(own.reader).in_force(size - 1, now_us)}
     return {
         "log_id": log_id(own.reader, own.origin) if size else "",
         "justifications": _entries(own.reader, live),
+        "swaps": recorded_swaps(own.reader),
     }
 
 

@@ -5,7 +5,8 @@ A run goes on record through the running gateway, or, while none runs, into the 
 
 import json
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -72,3 +73,24 @@ def _recorded(settings: Settings, run: FairnessTested) -> int:
             (record,) = ledger.append(fairness_tested(replace(run, actor_name=OPERATOR)))
             ledger.checkpoint_now()
         return record.seq
+
+
+def swaps_recorder(settings: Settings, name: str) -> Callable[[dict[str, Any]], int]:
+    """Return what records a run of swaps through the running gateway, under a person's key.
+
+    Raises:
+        RequestError: no gateway runs, or it refused the run.
+    """
+    state = StateFolder.of(settings)
+    token = Keyring(state.keys).token(name)
+
+    def record(report: dict[str, Any]) -> int:
+        try:
+            done = post(state, "/v1/fairness/swaps", json.dumps(report), token, WITHIN_S).granted()
+        except ConnectionRefusedError:
+            raise RequestError(
+                problem="no gateway runs: start it, which names the lexicon in force, and repeat"
+            ) from None
+        return int(done["seq"])
+
+    return record

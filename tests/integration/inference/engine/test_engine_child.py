@@ -27,7 +27,7 @@ from inference.errors import (
 from inference.speculation.capture import encode_capture
 from inference.speculation.rounds import DrafterKind, disagreements
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, request_of, target_model
-from tests.doubles.scripted_engine import Behaviour
+from tests.doubles.scripted_engine import NO_PAIR, Behaviour
 
 Events = list[tuple[str, Mapping[str, str]]]
 
@@ -36,6 +36,7 @@ def _config(state: Path, behaviour: Behaviour) -> EngineChildConfig:
     return EngineChildConfig(
         engine=EngineConfig(model_dir="none", drafter=DrafterKind.NETWORK),
         state_dir=state,
+        model_digest=NO_PAIR,
         program=(sys.executable, "-m", "tests.doubles.scripted_engine", behaviour.value),
         start_timeout_s=20.0,
         back_off_first_s=0.02,

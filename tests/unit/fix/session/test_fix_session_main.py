@@ -10,6 +10,7 @@ from typing import NoReturn, cast
 
 import pytest
 
+from fix.build import identity
 from fix.dialects.profile import Profile, Resets
 from fix.durable.inbox import Inbox
 from fix.durable.journal import Journal, read_live
@@ -19,6 +20,7 @@ from fix.durable.wire_log import message_log
 from fix.errors import StoreInUseError
 from fix.orders.live import LiveOrder
 from fix.session import main as session_main
+from fix.session.dictionaries import words_of
 from fix.session.link import LINE_BYTES_MAX, Frame, encode, frames, number
 from fix.session.main import (
     Outbox,
@@ -265,7 +267,14 @@ def test_a_child_says_hello_with_its_numbers_and_what_is_live(folder: Path) -> N
     (folder / "store").mkdir()
     _, told = built(folder, profile)
     assert told.said("hello") == [
-        {"ev": "hello", "next_sender": 1, "next_target": 1, "live": [b], "damaged": False}
+        {
+            "ev": "hello",
+            "next_sender": 1,
+            "next_target": 1,
+            "live": [b],
+            "damaged": False,
+            **identity(profile, words_of(profile)),
+        }
     ], "a report that was accounted for is not looked at again; one that was not, is"
 
 

@@ -33,6 +33,7 @@ SELF_TEST = SelfTest(
     mean_accepted=1.0,
     elapsed_ms=1,
 )
+BUILD = "b" * 64
 DESCRIPTION = EngineDescription(
     drafter=DrafterKind.NETWORK,
     spec_k=4,
@@ -99,7 +100,7 @@ def serving(engine: Engine) -> Iterator[tuple[socket.socket, list[int], Thread]]
     ours, theirs = socket.socketpair()
     status: list[int] = []
     ours.settimeout(20.0)
-    server = EngineServer(theirs)
+    server = EngineServer(theirs, BUILD)
     thread = Thread(target=lambda: status.append(run(server, lambda: engine)), daemon=True)
     thread.start()
     try:
@@ -139,7 +140,9 @@ def sample(channel: socket.socket, name: str) -> SampleRequest:
 def test_each_question_has_its_own_answer_until_the_parent_stops_it() -> None:
     engine = Engine()
     with serving(engine) as (channel, status, thread):
-        assert heard(channel) == Frame(op="ready", fields={"description": asdict(DESCRIPTION)})
+        assert heard(channel) == Frame(
+            op="ready", fields={"build": BUILD, "description": asdict(DESCRIPTION)}
+        )
         request = sample(channel, "well")
         answer = heard(channel)
         assert (answer.op, answer.fields) == ("samples", {"id": "well", "elapsed_us": 77})
@@ -194,7 +197,7 @@ def test_an_engine_that_failed_its_own_test_serves_nobody() -> None:
     engine = Engine(passed=False)
     with serving(engine) as (channel, status, thread):
         assert heard(channel) == Frame(
-            op="refusing", fields={"description": asdict(engine.description)}
+            op="refusing", fields={"build": BUILD, "description": asdict(engine.description)}
         )
         thread.join(20.0)
         assert status == [EXIT_REFUSED]
@@ -207,7 +210,7 @@ def test_files_that_are_not_the_manifests_are_refused_by_name() -> None:
     def load() -> Engine:
         raise RegistryError("table is cut short")
 
-    assert run(EngineServer(theirs), load) == EXIT_REFUSED == 3
+    assert run(EngineServer(theirs, BUILD), load) == EXIT_REFUSED == 3
     why = {"description": None, "code": RegistryError.code, "detail": "table is cut short"}
     assert heard(ours) == Frame(op="refusing", fields=why)
     ours.close()

@@ -12,6 +12,7 @@ from gateway.desk.persons.oversight.justifications import (
     enter_justification,
     justifications,
 )
+from gateway.desk.persons.oversight.swaps import SwapsBody, record_swaps
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
@@ -55,6 +56,15 @@ def record(
     """Record a run that `countersign fairness` made; its root must be this log's at its size."""
     desk: Desk = request.app.state.desk
     return record_run(desk.own, caller.name, body)
+
+
+@router.post("/swaps", summary="Put a run of counterfactual swaps on record")
+def swaps(
+    body: SwapsBody, request: Request, caller: Annotated[Caller, Depends(allowed("test"))]
+) -> dict[str, Any]:
+    """Record a run that `countersign swaps` made; rule R48 reads it from the next verdict on."""
+    desk: Desk = request.app.state.desk
+    return record_swaps(desk.own, caller.name, body)
 
 
 @router.get("/justifications", summary="Which justifications are registered, and are in force?")

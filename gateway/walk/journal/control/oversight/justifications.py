@@ -8,14 +8,16 @@ Not here: who may register one (`gateway.desk`), what it lets through (rule R48)
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of
 from gateway.walk.journal.decision import IntentReceived
+from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.projections.differences import RecordsPort
 from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
@@ -90,18 +92,14 @@ def justification_entered(entered: JustificationEntered) -> Draft:
 class FairnessSources:
     """Justifications on record, and a decision's own words; safe from any thread.
 
-    `swaps` returns the counterfactual swaps that moved a decision's forecast; none by default,
-    because no bundled model reads words that can be swapped.
+    Swaps are those on record that moved forecasts of a decision's weights (`swaps_tested`).
     """
 
-    def __init__(
-        self,
-        reader: RecordsPort,
-        swaps: Callable[[str], tuple[SwapShift, ...]] = lambda _: (),
-    ) -> None:
+    def __init__(self, reader: RecordsPort) -> None:
         """Start with nothing read."""
-        self._reader, self._swaps = reader, swaps
+        self._reader = reader
         self._entries: list[tuple[int, JustificationTerms]] = []
+        self._runs: list[tuple[int, SwapsTested]] = []
         self._seq = -1
         self._lock = threading.Lock()
 
@@ -121,7 +119,7 @@ class FairnessSources:
             basis_seq=basis_seq,
             words=tuple(sorted(found)),
             masked=said.count(MASK),
-            swaps=self._swaps(decision_id),
+            swaps=self._moved(decision_id, basis_seq),
             justified=self.in_force(basis_seq, now_us),
         )
 
@@ -146,6 +144,15 @@ class FairnessSources:
         )
         return tuple(sorted(live, key=lambda one: one.ref))
 
+    def _moved(self, decision_id: str, basis_seq: int) -> tuple[SwapShift, ...]:
+        with self._lock:
+            self._read(basis_seq)
+            runs = [run for seq, run in self._runs if seq <= basis_seq]
+        if not runs:
+            return ()
+        made = self._reader.records(stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_MADE,))
+        return shifts_of(runs, frozenset(ForecastMade.of(one).model_digest for one in made))
+
     def _said(self, decision_id: str) -> str:
         """Return an agent's own words as they were recorded; empty for the strategy's decisions."""
         records = self._reader.records(
@@ -159,9 +166,12 @@ class FairnessSources:
             return
         for record in self._reader.records(
             stream="control",
-            kinds=JUSTIFICATION_KINDS,
+            kinds=(*JUSTIFICATION_KINDS, Kind.SWAPS_TESTED),
             after_seq=self._seq,
             before_seq=basis_seq + 1,
         ):
-            self._entries.append((record.seq, JustificationEntered.of(record).terms))
+            if record.kind is Kind.SWAPS_TESTED:
+                self._runs.append((record.seq, SwapsTested.of(record)))
+            else:
+                self._entries.append((record.seq, JustificationEntered.of(record).terms))
         self._seq = basis_seq

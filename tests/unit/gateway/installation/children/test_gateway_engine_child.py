@@ -22,6 +22,7 @@ from inference.errors import (
 )
 from inference.speculation.rounds import DrafterKind
 from tests.doubles.reference_sampler import request_of
+from tests.doubles.scripted_engine import NO_PAIR
 
 WELL, NO_TWIN, HANG = (
     (sys.executable, "-m", "tests.doubles.scripted_engine", behaviour)
@@ -36,6 +37,7 @@ def _child(
     config = EngineChildConfig(
         engine=EngineConfig(model_dir="none", drafter=DrafterKind.NETWORK),
         state_dir=state,
+        model_digest=NO_PAIR,
         program=program,
         back_off_first_s=0.01,
         max_deaths=2,

@@ -1,0 +1,145 @@
+"""Runs of counterfactual swaps, put on record by a person and listed.
+
+The person's own process samples, so that it takes no time from the gateway. The gateway checks
+that the decision's forecast is of these weights, and that bound and flags follow from the effects.
+"""
+
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from gateway.desk.desk import DeskParts
+from gateway.desk.requests import RequestModel
+from gateway.errors import RequestError
+from gateway.walk.journal.control.oversight.swaps import TESTED, SwapsTested, swaps_tested
+from gateway.walk.journal.forecast import ForecastMade
+from inference.forecast.swaps import Attribute, Moved, bound_1e8, flagged
+from risk.forms.canonical import digest
+from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.windows.fairness.holm import holm
+
+LISTED_MAX: Final = 50
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Distance = Annotated[int, Field(ge=0, le=2**53 - 1)]
+_P = Annotated[str, Field(pattern=r"^[0-9]{1,6}/[1-9][0-9]{0,5}$")]
+_Term = Annotated[str, Field(min_length=2, max_length=60)]
+_TestedAttribute = Annotated[
+    str, Field(pattern=f"^({'|'.join(one for one in Attribute if one != Attribute.NEUTRAL)})$")
+]
+
+
+class EffectBody(RequestModel):
+    """What identity or placebo did; a placebo without its words is `absent`."""
+
+    result: Literal["tested", "absent"] = "tested"
+    distance_1e8: _Distance = 0
+    flips: bool = False
+    p_value: _P = "1/1"
+
+
+class SwapRowBody(EffectBody):
+    """What one pair did."""
+
+    attribute: _TestedAttribute
+    terms: Annotated[
+        list[Annotated[list[_Term], Field(min_length=2, max_length=2)]],
+        Field(min_length=1, max_length=8),
+    ]
+    flagged: bool
+    significant: bool = False
+
+
+class SwapsBody(RequestModel):
+    """A run of the swaps, as `countersign swaps` made it."""
+
+    decision_id: Annotated[str, Field(min_length=1, max_length=128)]
+    model: _Digest
+    swaps_digest: _Digest
+    paths: Annotated[int, Field(ge=1, le=2048)]
+    identity: EffectBody
+    placebo: EffectBody
+    floor_1e8: _Distance
+    iqr_1e8: _Distance
+    bound_1e8: _Distance
+    pairs: Annotated[list[SwapRowBody], Field(min_length=1, max_length=8)]
+
+
+def record_swaps(own: DeskParts, actor: str, body: SwapsBody) -> dict[str, Any]:
+    """Put a run on record under the person's name; every verdict after it reads it.
+
+    Raises:
+        RequestError: the decision has no forecast of these weights, or bound and flags do not
+            follow from the effects.
+        AuditError: the ledger does not take it.
+    """
+    made = own.reader.records(stream=f"decision/{body.decision_id}", kinds=(Kind.FORECAST_MADE,))
+    if body.model not in {ForecastMade.of(one).model_digest for one in made}:
+        raise RequestError(
+            problem=f"{body.decision_id} has no forecast of the weights {body.model[:16]} in this"
+            " ledger: run the swaps on a decision of this installation"
+        )
+    _refuse_unfounded(body)
+    families = own.section.policy.families
+    run = SwapsTested.read(
+        {
+            **body.model_dump(exclude={"decision_id", "model"}),
+            "tested_id": body.decision_id,
+            "model_digest": body.model,
+            "lexicon_digest": lexicon_digest(None if families is None else families.fairness),
+            "outside": sum(row.flagged for row in body.pairs),
+            "actor_name": actor,
+        }
+    )
+    (record,) = own.tools.ledger.append(swaps_tested(run))
+    return {"seq": record.seq, "outside": run.outside}
+
+
+def lexicon_digest(lexicon: FairnessLexicon | None) -> str:
+    """Return the digest of a policy's lexicon; empty without one."""
+    if lexicon is None:
+        return ""
+    return digest("countersign.fairness_lexicon/1", lexicon.model_dump(mode="json"))
+
+
+def recorded_swaps(reader: LedgerReader) -> list[dict[str, Any]]:
+    """Return the newest runs on record, newest first."""
+    found = reader.records(
+        stream="control", kinds=(Kind.SWAPS_TESTED,), newest_first=True, limit=LISTED_MAX
+    )
+    return [{"seq": one.seq, **SwapsTested.of(one).document()} for one in found]
+
+
+def _refuse_unfounded(body: SwapsBody) -> None:
+    """Refuse a run whose floor, bound, flags or significance its own effects contradict."""
+    identity, placebo = _moved(body.identity), _moved(body.placebo)
+    if body.placebo.result != TESTED:
+        placebo = identity
+    floor = max(identity.distance_1e8, placebo.distance_1e8)
+    tested = [row for row in body.pairs if row.result == TESTED]
+    wanted = iter(holm([_moved(row).p_value for row in tested]))
+    flags = [
+        row.result == TESTED
+        and flagged(_moved(row), floor_1e8=floor, placebo=placebo, iqr_1e8=body.iqr_1e8)
+        for row in body.pairs
+    ]
+    follows = {
+        "floor_1e8": body.floor_1e8 == floor,
+        "bound_1e8": body.bound_1e8 == bound_1e8(floor, body.iqr_1e8),
+        "flagged": [row.flagged for row in body.pairs] == flags,
+        "significant": [row.significant for row in tested] == list(wanted),
+    }
+    if wrong := [name for name, good in follows.items() if not good]:
+        raise RequestError(
+            problem=f"{', '.join(wrong)} does not follow from the effects: send what"
+            " `countersign swaps` printed"
+        )
+
+
+def _moved(one: EffectBody) -> Moved:
+    try:
+        return Moved(distance_1e8=one.distance_1e8, flips=one.flips, p_value=Fraction(one.p_value))
+    except ZeroDivisionError:
+        raise RequestError(problem=f"{one.p_value} is no probability") from None
