@@ -1,6 +1,7 @@
 """`make mutate` plants real faults: named by text, reproducible, and not in what people read."""
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from scripts.mutation.places import Site, planted
@@ -100,12 +101,14 @@ def test_a_survivor_without_a_reason_is_a_missing_test() -> None:
 def test_a_reason_is_given_for_places_that_are_there() -> None:
     """A survivor whose text is gone would excuse something else one day."""
     texts = sources()
+    members = members_of(texts)
+    sites = cache(lambda name: sites_of(name, texts[name], members))
     rows = tomllib.loads(REASONS.read_text())["survivor"]
     assert rows
     for row in rows:
         found = [
             one
-            for one in sites_of(row["file"], texts[row["file"]], members_of(texts))
+            for one in sites(row["file"])
             if (one.function, one.old, one.new) == (row["function"], row["old"], row["new"])
         ]
         assert len(found) == 1, row

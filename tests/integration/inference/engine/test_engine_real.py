@@ -47,6 +47,8 @@ BINS = (CODEC.bin_start, CODEC.bin_start + CODEC.n_bins)
 SEEDS = trajectory_seeds(b"real engine".ljust(32), 32)
 KEPT_SEEDS = trajectory_seeds(b"kept".ljust(32), 64)
 MANY_SEEDS = trajectory_seeds(b"many".ljust(32), 600)
+WAYS = ((True, 4), (False, 4), (False, 0), (True, 2))
+"""Whether the first bar is drafted, and how many bars ahead."""
 LIMIT_BYTES = 64_000
 
 
@@ -166,10 +168,15 @@ def test_a_shared_prompt_changes_no_bit(table_engine: EngineChild, state: Path) 
     """Prompts that end in, at and just after a block; more trajectories than run at once."""
     asked = [
         replace(
-            _request(f"shared-{bars}-{first}-{k}", seeds, bars=bars), draft_first=first, spec_k=k
+            _request(f"shared-{bars}-{len(seeds)}-{first}-{k}", seeds, bars=bars),
+            draft_first=first,
+            spec_k=k,
         )
-        for bars, seeds in ((200, MANY_SEEDS), (50, SEEDS), (51, SEEDS), (52, SEEDS))
-        for first, k in ((True, 4), (False, 4), (False, 0), (True, 2))
+        for bars, seeds, ways in (
+            (200, MANY_SEEDS, ((True, 4), (False, 0))),
+            *((bars, SEEDS, WAYS) for bars in (50, 51, 52, 200)),
+        )
+        for first, k in ways
     ]
     shared = [encode_capture(table_engine.sample(one).capture) for one in asked]
     with _engine(state, PAIR, DrafterKind.TABLE, shares=False) as child:
