@@ -38,8 +38,10 @@ _TRIM: Final = 0.999
 def fit_law(log_returns: Sequence[float], *, leverage: bool) -> VarianceLaw | None:
     """Return GJR-t (with leverage) or GARCH-t, or None when the estimation did not end well."""
     percent = _PERCENT * np.asarray(log_returns, dtype=np.float64)
+    if len(percent) < FIT_MIN:
+        return None
     spread = float(np.var(percent))
-    if len(percent) < FIT_MIN or not math.isfinite(spread) or spread <= 0.0:
+    if not math.isfinite(spread) or spread <= 0.0:
         return None
     model = arch.arch_model(
         percent, mean="Constant", vol="GARCH", p=1, o=int(leverage), q=1, dist="t", rescale=False

@@ -3,7 +3,7 @@
 Not here: printing more than the result.
 
     train        train: the model pair, through the same code that made the bundled one
-    evaluate     evaluate: forecasts on any folder against five baselines
+    evaluate     evaluate: forecasts on any folder against six baselines
     setup/       verbs that set an installation up and start it
     trade/       verbs of the desk
     evidence/    verbs about the ledger

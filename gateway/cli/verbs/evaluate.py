@@ -43,7 +43,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - each argument is an option
     html: HtmlOption = None,
     baselines: AloneOption = False,
 ) -> None:
-    """Judge the model pair's forecasts on your own series against five baselines.
+    """Judge the model pair's forecasts on your own series against six baselines.
 
     CRPS and log score 1, 5 and 20 bars ahead, QLIKE, coverage, PIT, VaR and ES tests, with
     intervals. A file has the columns time and close, and open, high, low where there are ranges.

@@ -18,7 +18,7 @@ from inference.training.evaluation.statistics.backtests import (
 from inference.training.evaluation.statistics.ratios import RatioEstimate, ScorePair, pooled
 from inference.training.evaluation.walkforward.walk import HORIZONS, TAIL, null_p_value
 
-ORDER: Final = ("model", "table", "ewma", "fhs", "har-range", "garch-t", "gjr-t")
+ORDER: Final = ("model", "table", "ewma", "fhs", "har-range", "garch-t", "gjr-t", "garch-hour")
 COVERED: Final = (50, 80, 90, 98)
 _FEWEST: Final = 10
 """Origins below which a series is left out of a comparison."""

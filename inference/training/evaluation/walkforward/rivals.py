@@ -1,10 +1,11 @@
 """The baselines, each a function of the bars before an origin: nothing later is reachable.
 
-    ewma      Gaussian on EWMA(0.94), closed form at every horizon
-    fhs       filtered historical simulation: the series' own residuals on codec 1's scale
-    har       log HAR on ranges (1, 5, 22 bars), residuals as drawn; only series with ranges
-    garch-t   GARCH(1,1) with Student-t errors
-    gjr-t     the same with leverage
+    ewma        Gaussian on EWMA(0.94), closed form at every horizon
+    fhs         filtered historical simulation: the series' own residuals on codec 1's scale
+    har         log HAR on ranges (1, 5, 22 bars), residuals as drawn; only series with ranges
+    garch-t     GARCH(1,1) with Student-t errors
+    gjr-t       the same with leverage
+    garch-hour  GARCH-t on returns over the size of their hour of the week; hourly series only
 
 Parameters are fitted again at each calendar quarter on at most 2000 returns that closed before it
 (`inference.scale.schedule`). A fit uses one-bar returns only, so no target of a horizon reaches
@@ -24,6 +25,8 @@ from inference.codec.volatility import BURN_IN, first_scale
 from inference.scale.fitting import fit_law
 from inference.scale.law import VarianceLaw, conditional_variances
 from inference.scale.schedule import fit_window
+from inference.scale.season import Season, fit_season, flattened
+from inference.snapshot import Frequency
 from inference.training.data.series import Floats
 from inference.training.evaluation.statistics.laws import BinnedLaw, from_cdf, from_residuals
 from inference.training.evaluation.walkforward.series import History
@@ -103,31 +106,78 @@ class Garch:
         values = [float(v) for v in past.returns]
         start = float(np.mean(past.returns**2))
         variance = max(conditional_variances(found, values, start)[-1], _FLOOR)
-        return self._law(found, variance, horizons, rng)
+        return _garch(found, variance, [1.0] * max(horizons, default=1), horizons, rng)
 
-    def _law(
-        self,
-        found: VarianceLaw,
-        variance: float,
-        horizons: tuple[int, ...],
-        rng: np.random.Generator,
-    ) -> Predicted:
-        sigma = float(np.sqrt(variance))
-        unit = float(np.sqrt(found.nu / (found.nu - 2.0)))  # a Student-t over it has variance one
 
-        def cdf(values: Floats) -> Floats:
-            return np.asarray(stdtr(found.nu, (values - found.mean) / sigma * unit))
+class GarchByHour:
+    """GARCH-t on returns over the size of their hour of the week; keeps a quarter's fit.
 
-        state = np.full(PATHS, variance)
+    The next bar ends in the next usual hour of the series, as for the codec's own scale.
+    """
 
-        def step(_bar: int) -> Floats:
-            nonlocal state
-            error = rng.standard_t(found.nu, PATHS) / unit * np.sqrt(state)
-            slope = found.alpha + found.gamma * (error < 0.0)
-            state = found.omega + slope * error**2 + found.beta * state
-            return np.asarray(found.mean + error)
+    def __init__(self) -> None:
+        self._fits: dict[tuple[str, int, int], tuple[Season, VarianceLaw] | None] = {}
 
-        return Predicted(law=from_cdf(cdf, sigma), ends=_ends(horizons, step))
+    def __call__(
+        self, past: History, horizons: tuple[int, ...], rng: np.random.Generator
+    ) -> Predicted | None:
+        """Return the law, or None for daily bars and where a fit did not end."""
+        if past.frequency is not Frequency.HOURLY:
+            return None
+        closes = [int(v) for v in past.closes_us]
+        window = fit_window(closes, len(closes) - 1)
+        key = (past.name, window.stop - window.start, closes[window.stop - 1])
+        values = [float(v) for v in past.returns]
+        if key not in self._fits:
+            part = slice(window.start, max(window.stop - 1, 0))
+            self._fits = {key: _fit_by_hour(closes[1:][part], values[part])}
+        found = self._fits[key]
+        if found is None:
+            return None
+        season, law = found
+        flat, _ = flattened(season, closes[1:], values, [None] * len(values))
+        start = float(np.mean(np.square(flat)))
+        variance = max(conditional_variances(law, flat, start)[-1], _FLOOR)
+        hour, sizes = season.hour(closes[-1]), []
+        for _ in range(max(horizons, default=1)):
+            hour = season.next(hour)
+            sizes.append(season.size(hour))
+        return _garch(law, variance, sizes, horizons, rng)
+
+
+def _fit_by_hour(closes: list[int], returns: list[float]) -> tuple[Season, VarianceLaw] | None:
+    season = fit_season(closes, returns)
+    if season is None:
+        return None
+    flat, _ = flattened(season, closes, returns, [None] * len(returns))
+    law = fit_law(flat, leverage=False)
+    return None if law is None else (season, law)
+
+
+def _garch(
+    found: VarianceLaw,
+    variance: float,
+    sizes: list[float],
+    horizons: tuple[int, ...],
+    rng: np.random.Generator,
+) -> Predicted:
+    """Return what a law says from a variance on; `sizes` are those of the hours of coming bars."""
+    sigma = float(np.sqrt(variance))
+    unit = float(np.sqrt(found.nu / (found.nu - 2.0)))  # a Student-t over it has variance one
+
+    def cdf(values: Floats) -> Floats:
+        return np.asarray(stdtr(found.nu, (values / sizes[0] - found.mean) / sigma * unit))
+
+    state = np.full(PATHS, variance)
+
+    def step(bar: int) -> Floats:
+        nonlocal state
+        error = rng.standard_t(found.nu, PATHS) / unit * np.sqrt(state)
+        slope = found.alpha + found.gamma * (error < 0.0)
+        state = found.omega + slope * error**2 + found.beta * state
+        return np.asarray((found.mean + error) * sizes[bar])
+
+    return Predicted(law=from_cdf(cdf, sigma * sizes[0]), ends=_ends(horizons, step))
 
 
 def har(past: History, horizons: tuple[int, ...], rng: np.random.Generator) -> Predicted | None:
@@ -167,6 +217,7 @@ def rivals() -> dict[str, Rival]:
         "har-range": har,
         "garch-t": Garch(leverage=False),
         "gjr-t": Garch(leverage=True),
+        "garch-hour": GarchByHour(),
     }
 
 

@@ -88,6 +88,56 @@ def test_har_uses_ranges_before_the_origin_only() -> None:
     assert now.law.variance == pytest.approx(SIGMA**2, rel=0.25)
 
 
+def hourly(days: int = 200, opening: float = 3.0) -> History:
+    """Return seven bars a weekday, the first of them larger than the others."""
+    first = datetime(2012, 1, 2, tzinfo=UTC)
+    hours = [
+        first + timedelta(days=day, hours=hour)
+        for day in range(days * 7 // 5)
+        if (first + timedelta(days=day)).weekday() < 5
+        for hour in range(15, 22)
+    ]
+    size = np.array([opening if at.hour == 15 else 1.0 for at in hours[1:]])
+    noise = np.random.default_rng(5).standard_normal(len(size))
+    returns = 0.2 * SIGMA * size * noise
+    return replace(
+        history(),
+        name="hourly/made",
+        frequency=Frequency.HOURLY,
+        closes_us=np.array([int(at.timestamp()) * 1_000_000 for at in hours]),
+        returns=returns,
+        proxy=returns**2,
+    )
+
+
+def test_a_law_by_hour_of_week_knows_the_hour_of_each_bar_ahead() -> None:
+    made = hourly()
+    found: dict[int, list[float]] = {}
+    for stop in range(1200, 1214):
+        past = made.part(0, stop)
+        law = rivals()["garch-hour"](past, (5,), np.random.default_rng(1))
+        assert law is not None
+        hour = datetime.fromtimestamp(int(made.closes_us[stop + 1]) / 1e6, UTC).hour
+        found.setdefault(hour, []).append(law.law.sigma)
+        assert float(np.std(law.ends[5])) > 0.0
+    opening, rest = found.pop(15), [one for each in found.values() for one in each]
+    assert min(opening) / max(rest) > 2.2
+    assert max(opening) / min(rest) < 4.0
+    assert rivals()["garch-hour"](history(), (), np.random.default_rng(1)) is None
+
+
+def test_a_law_by_hour_of_week_is_better_where_hours_differ() -> None:
+    made = hourly()
+    scores = walk(made, None, replace(PLAN, every=9), lambda _: None)
+    both = np.intersect1d(scores["garch-hour/1/origin"], scores["garch-t/1/origin"])
+    assert len(both) > 50
+    crps = {
+        name: float(scores[f"{name}/1/crps"][np.isin(scores[f"{name}/1/origin"], both)].mean())
+        for name in ("garch-hour", "garch-t")
+    }
+    assert crps["garch-hour"] < 0.97 * crps["garch-t"]
+
+
 def test_garch_agrees_with_the_library_on_the_sp500() -> None:
     frame: Any = importlib.import_module("arch.data.sp500").load()
     closes = frame["Adj Close"].to_numpy()[:1600]
