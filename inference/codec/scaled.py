@@ -106,6 +106,11 @@ def codec_named(digest: str) -> ReturnCodec:
     raise CodecError(f"expected a codec of this version ({known}), was {digest[:16]}..")
 
 
+def reads_numbers_only(digest: str) -> bool:
+    """Return whether prompts of a codec hold no word that could be exchanged for another."""
+    return digest in {one().digest for one in _CODECS}
+
+
 def codec_of(snapshot: Snapshot) -> ReturnCodec:
     """Return the codec of a snapshot on record: only codec 2 has a fitted scale."""
     return ReturnCodec() if snapshot.scale is None else ScaledCodec()

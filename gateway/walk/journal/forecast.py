@@ -370,6 +370,11 @@ class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
         """The digest of the weights that made it."""
         return str(self.forecast["model_digest"])
 
+    @property
+    def codec_digest(self) -> str:
+        """The digest of what gave its tokens their meaning."""
+        return str(self.forecast["codec_digest"])
+
 
 def engine_document(description: EngineDescription) -> dict[str, JSON]:
     """Return what serves, for `model_loaded`."""

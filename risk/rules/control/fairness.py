@@ -4,6 +4,7 @@ Rules:
 - The rule judges where the policy has a lexicon.
 - Words: a protected word of the lexicon in the decision's text or news, or a word that was masked
   in its text, asks a person.
+- A forecast by weights that read words, on which no swap was ever tested, has no input: refused.
 - Swaps: a counterfactual swap of a protected attribute, or of one that the lexicon does not know,
   that moved the forecast refuses the order.
 - Unjustified: each proxy or region among words and moved swaps needs a justification in force for
@@ -20,7 +21,7 @@ from typing import Final
 from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.rules.exposure import side_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive
-from risk.state.inputs.fairness import FairnessLook, Justified
+from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
@@ -31,6 +32,8 @@ def _found(case: RuleCase) -> tuple[FairnessLexicon, FairnessLook]:
     if look is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     counted(look.basis_seq)
+    if any(one.attribute == UNTESTED for one in look.swaps):
+        raise RuleRefusal(Reason.INPUT_MISSING)
     return lexicon, look
 
 

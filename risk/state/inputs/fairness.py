@@ -1,6 +1,10 @@
 """What the fairness gate knows of one decision: words it rests on, swaps, justifications."""
 
 from dataclasses import dataclass
+from typing import Final
+
+UNTESTED: Final = ""
+"""The attribute of a shift that nobody measured: weights that read words, and no run of swaps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -8,7 +12,7 @@ class SwapShift:
     """A counterfactual swap that moved the forecast beyond its noise.
 
     Attributes:
-        attribute: What was swapped, as the lexicon names it.
+        attribute: What was swapped, as the lexicon names it; or `UNTESTED`.
         shift_bp: By how much the median moved, beyond the placebo's own move.
     """
 

@@ -22,6 +22,8 @@ from gateway.walk.journal.control.oversight.justifications import (
 )
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of
 from gateway.walk.journal.forecast import ForecastMade
+from inference.codec.codec import ReturnCodec
+from inference.codec.scaled import ScaledCodec, reads_numbers_only
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from risk.state.inputs.fairness import SwapShift
@@ -105,6 +107,27 @@ def test_a_swap_inside_the_bound_lets_orders_through(desk: MemoryDesk) -> None:
     assert asked(desk).result == "approved"
     recorded(desk, row("region", BOUND), row("sector", 0))
     assert asked(desk).result == "approved"
+
+
+def test_weights_that_read_words_are_refused_until_a_swap_was_tested(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(justifications, "reads_numbers_only", lambda _: False)
+    first = asked(desk)
+    assert first.result == "rejected"
+    results = desk.verdict(first.decision_id).body["verdict"]["results"]
+    refused = [one for one in results if one["rule_id"] == "R48"]
+    assert {(one["action"], one["reason"]) for one in refused} == {("REJECT", "INPUT_MISSING")}
+    recorded(desk, row("region", 0, result="absent"))
+    assert asked(desk).result == "rejected", "terms that occurred nowhere test nothing"
+    recorded(desk, row("region", 0))
+    assert asked(desk).result == "approved"
+
+
+def test_the_codecs_of_bundled_pairs_read_numbers_only() -> None:
+    assert reads_numbers_only(ReturnCodec().digest)
+    assert reads_numbers_only(ScaledCodec().digest)
+    assert not reads_numbers_only("0" * 64)
 
 
 def test_an_attribute_outside_the_bound_refuses_every_later_order(desk: MemoryDesk) -> None:

@@ -15,12 +15,13 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of
+from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of, tested_of
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.projections.differences import RecordsPort
+from inference.codec.scaled import reads_numbers_only
 from risk.policy.families.listed.fairness import FairnessLexicon
-from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
+from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified, SwapShift
 from risk.windows.fairness.criteria import MASK, found_terms
 
 JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED,)
@@ -92,7 +93,8 @@ def justification_entered(entered: JustificationEntered) -> Draft:
 class FairnessSources:
     """Justifications on record, and a decision's own words; safe from any thread.
 
-    Swaps are those on record that moved forecasts of a decision's weights (`swaps_tested`).
+    Swaps are those on record that moved forecasts of a decision's weights (`swaps_tested`). Weights
+    that read words, on which nobody tested a swap, have `UNTESTED`.
     """
 
     def __init__(self, reader: RecordsPort) -> None:
@@ -148,10 +150,16 @@ class FairnessSources:
         with self._lock:
             self._read(basis_seq)
             runs = [run for seq, run in self._runs if seq <= basis_seq]
-        if not runs:
-            return ()
-        made = self._reader.records(stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_MADE,))
-        return shifts_of(runs, frozenset(ForecastMade.of(one).model_digest for one in made))
+        made = [
+            ForecastMade.of(one)
+            for one in self._reader.records(
+                stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_MADE,)
+            )
+        ]
+        wordy = (one for one in made if not reads_numbers_only(one.codec_digest))
+        if not {one.model_digest for one in wordy} <= tested_of(runs):
+            return (SwapShift(attribute=UNTESTED, shift_bp=0),)
+        return shifts_of(runs, frozenset(one.model_digest for one in made))
 
     def _said(self, decision_id: str) -> str:
         """Return an agent's own words as they were recorded; empty for the strategy's decisions."""

@@ -62,6 +62,13 @@ def swaps_tested(run: SwapsTested) -> Draft:
     )
 
 
+def tested_of(runs: Iterable[SwapsTested]) -> frozenset[str]:
+    """Return the weights on which at least one pair of terms was tested."""
+    return frozenset(
+        run.model_digest for run in runs if any(row["result"] == TESTED for row in run.pairs)
+    )
+
+
 def shifts_of(runs: Iterable[SwapsTested], models: frozenset[str]) -> tuple[SwapShift, ...]:
     """Return the swaps that moved forecasts of these weights, of runs in the order of the log."""
     newest: dict[tuple[str, str], SwapShift | None] = {}
