@@ -23,6 +23,7 @@ from gateway.walk.decision import Decision, Result
 from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.fix_world import quick
 from tests.doubles.programs import use_first_parts
+from tests.doubles.scripted_pair import scripted_pair
 
 HIGH_SESSION = 180
 """A session whose prices are far above January's: a bid of January rests there."""
@@ -36,7 +37,13 @@ def plan_for(state: Path, behaviour: str = "well") -> Plan:
         update={
             "api": base.api.model_copy(update={"port": 0}),
             "engine": base.engine.model_copy(
-                update={"drafter": "network", "paths": 16, "horizon": 4, "deadline_s": 2.0}
+                update={
+                    "drafter": "network",
+                    "paths": 16,
+                    "horizon": 4,
+                    "model": scripted_pair(base.engine.model),
+                    "deadline_s": 2.0,
+                }
             ),
         }
     )

@@ -24,6 +24,7 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.projections.standing import Standing
 from tests.doubles.programs import use_first_parts
+from tests.doubles.scripted_pair import scripted_pair
 
 
 class Mutant(StrEnum):
@@ -78,7 +79,13 @@ def main() -> int:
         update={
             "api": base.api.model_copy(update={"port": 0}),
             "engine": base.engine.model_copy(
-                update={"drafter": "network", "paths": 16, "horizon": 4, "deadline_s": 4.0}
+                update={
+                    "drafter": "network",
+                    "paths": 16,
+                    "horizon": 4,
+                    "model": scripted_pair(base.engine.model),
+                    "deadline_s": 4.0,
+                }
             ),
             "playback": base.playback.model_copy(
                 update={"decisions": decisions, "exit": True, "demo_agent": False}
