@@ -21,6 +21,7 @@ from gateway.walk.journal.control.oversight.overrides import (
     override_in,
 )
 from gateway.walk.journal.control.scope import AgentScoped
+from gateway.walk.journal.decision import digest_of
 from gateway.walk.journal.run import ModelLoaded, PolicyActivated
 from gateway.walk.projections.kill_times import drill_line
 
@@ -37,6 +38,8 @@ CHANGE_KINDS: Final = (
     Kind.OFFICER_KEY_CHANGED,
     Kind.KEY_ROTATED,
     Kind.KEY_REVOKED,
+    Kind.FAIRNESS_AGREED,
+    Kind.JUSTIFICATION_ENTERED,
 )
 GONE: Final = {
     Kind.SUBJECT_ERASED: "personal values of a person were erased",
@@ -87,19 +90,19 @@ def limit_answer(reader: LedgerReader, name: str) -> RecordedAnswer:
 
 
 def changes_answer(reader: LedgerReader, since: str) -> RecordedAnswer:
-    """Answer what changed in policy, model, mode, keys and scopes from a UTC day on."""
+    """Answer what changed in policy, model, keys, scopes and criteria from a UTC day on."""
     begins, _ = range_us(since, since)
     facts: list[Fact] = []
     last: dict[str, Any] = {}
     for record in reader.records(stream="control", kinds=CHANGE_KINDS):
         for subject, value in _state_of(record):
-            if last.get(subject) != value and record.recorded_at_us >= begins:
+            if last.get(subject, {}) != value and record.recorded_at_us >= begins:
                 facts.append(Fact(text=_changed(subject, last.get(subject), value), record=record))
             last[subject] = value
     return RecordedAnswer(
         question=f"What changed since {since}?",
         facts=tuple(facts),
-        nothing="nothing: policy, model, mode, keys and scopes are as they were",
+        nothing="nothing: policy, model, mode, keys, scopes, criteria and reasons are as they were",
         check=VERIFY,
     )
 
@@ -213,12 +216,25 @@ def _limits(document: object, path: str = "") -> Iterator[tuple[str, _Limit]]:
         yield from _limits(below, f"{path}.{name}" if path else str(name))
 
 
+def _listed(document: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each named entry of a policy's lists with the digest of what it says."""
+    if not isinstance(document, Mapping):
+        return
+    for name, below in document.items():
+        place = f"{path}.{name}" if path else str(name)
+        yield from _listed(below, place)
+        for one in below if isinstance(below, list | tuple) else ():
+            if isinstance(one, Mapping) and "name" in one:
+                yield f"{place}.{one['name']}", digest_of(dict(one))[:12]
+
+
 def _state_of(record: Record) -> Iterator[tuple[str, Any]]:
     """Yield what a record says is so from now on: subject and value."""
     match record.kind:
         case Kind.POLICY_ACTIVATED:
             policy = PolicyActivated.of(record)
             yield "policy", {path: one.value for path, one in _limits(policy.policy)}
+            yield "lists of the policy", dict(_listed(policy.policy))
         case Kind.MODEL_LOADED:
             yield "model weights", ModelLoaded.of(record).manifest
         case Kind.AGENT_SCOPED:
@@ -234,7 +250,8 @@ def _changed(subject: str, before: Any, value: Any) -> str:  # noqa: ANN401 - of
             return subject
         return f"{subject}: {value}" + (f", before {before}" if before else ", for the first time")
     if not before:
-        return f"{subject}: {len(value)} numbers, for the first time"
+        told = "numbers" if subject == "policy" else "entries"
+        return f"{subject}: {len(value)} {told}, for the first time"
     names = sorted(
         name for name in before.keys() | value.keys() if before.get(name) != value.get(name)
     )

@@ -22,11 +22,15 @@ from gateway.errors import PairMissingError, ReplayDiffersError, RequestError
 from gateway.evidence.decisions import PREFIX, newest_decisions
 from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
+from gateway.evidence.replay.past import Past
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
 from gateway.installation.policies.policy_files import DIFFERS, read_policy
+from gateway.walk.journal.control.oversight.justifications import FairnessSources
 from gateway.walk.journal.control.oversight.trials import PolicyTried
 from gateway.walk.journal.run import PolicyActivated
+from gateway.walk.journal.verdict import VerdictBasis
+from gateway.walk.projections.gathering import headlines
 from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
@@ -35,6 +39,7 @@ from risk.forms.canonical import JSON
 from risk.policy.policy import Policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.policy.trial import Retried, trial_digest, trial_document, trial_said
+from risk.state.state import RiskState
 from risk.verdict import Verdict
 
 
@@ -78,8 +83,25 @@ def retried(
             decision_id=decision_id,
             seq=record.seq,
             recorded=evaluate(past.policy, state, intent),
-            drafted=evaluate(draft, replace(state, policy_status=status), intent),
+            drafted=evaluate(
+                draft, replace(_met(draft, past, record, state), policy_status=status), intent
+            ),
         )
+
+
+def _met(draft: Policy, past: Past, record: Record, state: RiskState) -> RiskState:
+    """Return what the gateway would have gathered under a draft: its own lexicon finds its words.
+
+    Nothing else that is gathered depends on the policy.
+    """
+    lexicon = None if draft.families is None else draft.families.fairness
+    if lexicon is None or state.inputs is None or past.case is None:
+        return state
+    basis = VerdictBasis.of(record)
+    look = FairnessSources(past.reader).look(
+        lexicon, past.decision_id, headlines(past.case), (basis.basis_seq, basis.market_now_us)
+    )
+    return replace(state, inputs=replace(state.inputs, fairness=look))
 
 
 def trial_of(

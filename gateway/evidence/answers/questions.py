@@ -73,8 +73,8 @@ QUESTIONS: Final = (
         key="changes",
         asked="What changed in policy or model since a date?",
         command="ask changes DAY",
-        answer="Policies (each number that differs), weights, mode, officers' and log's keys,"
-        " scopes, registered digests.",
+        answer="Policies (each number and each entry of a list that differs), weights, mode,"
+        " officers' and log's keys, scopes, registered digests, criteria, justifications.",
         proof="Each line names its record.",
     ),
     SupervisorQuestion(

@@ -127,16 +127,20 @@ def _faults(criteria: FairnessCriteria, before: FairnessCriteria, today: date) -
         yield f"the term {bad[0]!r} is not one folded word"
     if not criteria.proposer.strip():
         yield "nobody is named as the proposer"
-    yield from _vote_faults(criteria)
+    yield from vote_faults(criteria)
 
 
-def _vote_faults(criteria: FairnessCriteria) -> Iterator[str]:
+def vote_faults(criteria: FairnessCriteria) -> Iterator[str]:
+    """Yield what is wrong with the votes on criteria; nobody signs before nothing is."""
     votes = criteria.signed_off
-    if len({one.who for one in votes}) != len(votes):
+    named = [one.who for one in votes if one.who.strip()]
+    if len(named) < len(votes):
+        yield "a vote does not say who voted: write the name into `who`"
+    if len(set(named)) < len(named):
         yield "somebody votes twice"
     for one in votes:
         if one.vote not in {AGREED, OBJECTED}:
-            yield f"{one.who} neither {AGREED} nor {OBJECTED}"
+            yield f"`vote` of {one.who or one.role} is {AGREED} or {OBJECTED}, was {one.vote!r}"
         if (one.vote == OBJECTED) != bool(one.objection.strip()):
             yield f"an objection, and nothing else, has a text: {one.who}"
         if one.who == criteria.proposer and one.vote == AGREED:

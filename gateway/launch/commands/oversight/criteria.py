@@ -22,7 +22,14 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from risk.errors import DocumentError
 from risk.forms.documents import document_of
-from risk.windows.fairness.criteria import PRODUCT, SIGNING, SignOff, criteria_digest, criteria_of
+from risk.windows.fairness.criteria import (
+    PRODUCT,
+    SIGNING,
+    SignOff,
+    criteria_digest,
+    criteria_of,
+    vote_faults,
+)
 
 WITHIN_S: Final = 10.0
 READABLE: Final = 0o644
@@ -49,7 +56,10 @@ def next_criteria(place: Place, path: Path, proposer: str, day: str) -> int:
         write_new(path.resolve(), _bytes(document), READABLE)
     except FileExistsError:
         raise RequestError(problem=f"{path} exists: choose another name") from None
-    sys.stdout.write(f"{path}: write who agreed or objected, then let both officers sign it\n")
+    sys.stdout.write(
+        f"{path}: write `who` and `vote` (agreed, or objected with an `objection`),"
+        " then let both officers sign it\n"
+    )
     return 0
 
 
@@ -57,10 +67,12 @@ def sign_criteria(settings: Settings, path: Path, key_file: Path) -> int:
     """Add one officer's signature to a file of criteria.
 
     Raises:
-        RequestError: the file holds no criteria.
+        RequestError: the file holds no criteria, or its votes are not complete.
         SettingsError: the key file holds no officer's key, or does not name its role.
     """
     document = _read(path)
+    if faults := tuple(vote_faults(criteria_of(document["criteria"]))):
+        raise RequestError(problem=f"{path}, before anybody signs: {'; '.join(faults)}")
     officer = read_officer(key_file, "--key")
     if not officer.role:
         problem = f"{key_file} does not name its officer's role: carry it over with `officer-key`"

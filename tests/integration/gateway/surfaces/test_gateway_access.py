@@ -92,6 +92,7 @@ class Site:
             ("{seq}", "0"),
             ("{case_id}", "none"),
             ("{override_id}", "none"),
+            ("{basket_id}", "none"),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
             ("{name}", "site.css"),

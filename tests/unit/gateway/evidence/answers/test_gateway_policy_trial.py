@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.desk.requests import IntentRequest
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.answers.policy_trial import (
     Trial,
@@ -16,12 +17,14 @@ from gateway.evidence.answers.policy_trial import (
 )
 from gateway.evidence.decisions import newest_decisions
 from gateway.evidence.replay.pairs import Pairs
+from gateway.installation.policies import policy as policy_files
 from gateway.walk.journal.control.oversight.trials import PolicyTried, policy_tried
-from risk.forms.canonical import JSON
+from risk.forms.canonical import JSON, canonical_bytes
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.trial import Retried, trial_bytes, trial_said
 from risk.verdict import Action
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.full_policy import gathered_policy
+from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 PAIR = Path(__file__).parents[5] / "inference/models/pair_v1"
 
@@ -59,6 +62,32 @@ def test_a_draft_is_tried_on_the_cases_on_record(desk: MemoryDesk) -> None:
     assert freed.drafted.action is Action.ALLOW
     tighter = tried(desk, draft(policy, 1))
     assert [one.decision_id for one in tighter if one.differs] == [passed]
+
+
+def test_a_draft_with_a_lexicon_reads_the_words_of_recorded_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document: Any = policy_document(gathered_policy())
+    signed = tmp_path / "policy.json"
+    signed.write_bytes(canonical_bytes(document))
+    monkeypatch.setattr(policy_files, "SHIPPED", signed)
+    desk = memory_desk(tmp_path)
+    silent = desk.ask(20).decision_id
+    request = IntentRequest(
+        client_key="said",
+        instrument="SPXN",
+        target_exposure_bp=2_500,
+        max_qty_lots=30,
+        reason="exports of Turkey",
+    )
+    loud = desk.small.desk.submit(AGENT, request).decision_id
+    word = {"name": "turkey", "attribute": "region", "sort": "region", "owner": "compliance"}
+    word |= {"why": "criteria", "review_by": "2027-05-21"}
+    document["families"]["fairness"] = {"words": [word]}
+    found = {one.decision_id: one for one in tried(desk, policy_from_document(document))}
+    assert not found[silent].differs
+    asked = [one for one in found[loud].drafted.worst if one.rule_id.value == "R48"]
+    assert [one.check for one in asked] == ["unjustified"]
 
 
 def test_a_decision_that_does_not_replay_is_not_tried(desk: MemoryDesk) -> None:
