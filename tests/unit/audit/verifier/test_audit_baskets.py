@@ -103,6 +103,10 @@ def _second(**changes: object) -> Callable[[Legs], Legs]:
     return change
 
 
+def _one_later(legs: Legs) -> Legs:
+    return [{**leg, "verdict_seq": leg["verdict_seq"] + 1} for leg in legs]
+
+
 _outcome = _told(Kind.BASKET_DECIDED, outcome="stopped")
 _no_verdict = "no such verdict before it"
 
@@ -188,7 +192,8 @@ def test_an_outcome_before_its_verdicts_and_a_second_one_are_found(
     log.rows.remove(decided)
     first = next(n for n, one in enumerate(log.rows) if one["kind"] == Kind.VERDICT_GIVEN)
     log.rows.insert(first, decided)
-    code, said = ask(written_again(log, lambda draft: draft))
+    later = _told(Kind.BASKET_DECIDED, legs=_one_later)  # the right numbers, of what follows it
+    code, said = ask(written_again(log, later))
     assert (code, "no such verdict before it" in said) == (1, True), said
 
 
