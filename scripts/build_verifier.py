@@ -35,6 +35,7 @@ ORDER = (
     "records",
     "contents.seeds",
     "contents.phone",
+    "contents.approvals",
     "contents.fills",
     "contents.overrides",
     "contents.signed",

@@ -142,6 +142,9 @@ export function canonical(value) {
   return JSON.stringify(value);
 }
 
+/** Return a value as texts name it: a text as it is, "None" for null, other values as JSON. */
+const said = (value) => (typeof value === "string" ? value : value === null || value === undefined ? "None" : canonical(value));
+
 /** Return whether a value is nested deeper than so many levels. */
 const deeper = (value, levels) => levels < 0
   || (value !== null && typeof value === "object" && Object.values(value).some((below) => deeper(below, levels - 1)));
@@ -843,6 +846,17 @@ function readHeader(bytes) {
   return header;
 }
 
+/** Fields that name something, in order, with whether null is allowed for none. */
+const IDENTITIES = { cl_ord_id: true, decision_id: true, exec_id: true, orig_cl_ord_id: true, basket_id: false, override_id: false };
+
+/** Refuse an identity that is not a text: other records could not name it. */
+function checkNames(payload) {
+  for (const [name, mayLack] of Object.entries(IDENTITIES)) {
+    const { [name]: value = "" } = payload;
+    if (!isText(value) && !(mayLack && value === null)) throw new Bad(`its ${name} is not a text`);
+  }
+}
+
 /** Return header, payload and leaf; a payload must be the one that the header names. */
 export async function readRecord(headerBytes, payloadBytes = null) {
   const header = readHeader(headerBytes);
@@ -851,6 +865,7 @@ export async function readRecord(headerBytes, payloadBytes = null) {
     payload = parseCanonical(payloadBytes);
     if (!isObject(payload) || payloadBytes.length > ENTRY_MAX) throw new Bad("the payload is no object, or is too long");
     if (header.kind === "stream_heads" && known(header)) checkMap(payload);
+    if (known(header)) checkNames(payload);
     if (hex(await sha256(payloadBytes)) !== header.payload_sha256) throw new Bad("the payload is not the one that the header names");
   }
   return { header, payload, leaf: await leafHash(headerBytes) };
@@ -1478,13 +1493,59 @@ const lineOf = (fill) => `the broker's line ${fill.line}, fill ${fill.execId} ($
 // A ClOrdID is the first 100 bits of its approving record's leaf in base32. Whoever rewrites what was
 // decided changes the leaf, and the broker's file has the ClOrdID of the leaf that was.
 
-const said = (value) => (value === null || value === undefined ? "None" : String(value));
-
 /** Return the ClOrdID of the order that a record approves. */
 function orderName(leaf) {
   let bits = 0n;
   for (const byte of leaf.subarray(0, 13)) bits = (bits << 8n) | BigInt(byte);
   return Array.from({ length: 20 }, (_, i) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[Number((bits >> BigInt(99 - 5 * i)) & 31n)]).join("");
+}
+
+const FIX_SIDES = new Map([["1", "BUY"], ["2", "SELL"], ["5", "SELL"], ["6", "SELL"]]);
+
+/** Return the FIX fields of an announced order by tag, or none if they have another shape. */
+function fieldsOfOrder({ fields }) {
+  const found = new Map();
+  for (const pair of Array.isArray(fields) ? fields : []) {
+    if (Array.isArray(pair) && pair.length === 2 && isInteger(pair[0]) && isText(pair[1]) && !found.has(pair[0])) found.set(...pair);
+  }
+  return found;
+}
+
+/** Kinds that only an announced order has. */
+const ANNOUNCED = ["order_sent", "order_refused", "order_unknown", "order_reported"];
+
+/** Orders and the records that they rest on: an approving verdict, then an announcement. */
+class Approvals {
+  #seen = new Map();
+  #open = new Map(); // the approvals that no order used yet
+  #names = new Set();
+
+  /** Take one record whose bytes were verified, in order. */
+  see(report, { seq, stream, stream_seq: place, kind }, payload, leaf) {
+    if (!stream.startsWith("decision/")) return;
+    const before = this.#seen.get(stream) ?? 0, name = said(payload.cl_ord_id);
+    this.#seen.set(stream, before + 1);
+    const code = before === place ? TAMPERED : NOT_CHECKABLE; // an earlier record is not here, or unknown
+    if (kind === "verdict_given" && payload.result === "approved") this.#open.set(seq, { home: stream, leaf, reserved: payload.reservation });
+    else if (kind === "order_sending") this.#announce(report, { seq, stream }, payload, code);
+    else if (ANNOUNCED.includes(kind) && !this.#names.has(keyOf(stream, name))) report.find(code, `order ${name} was never announced before it`, seq);
+  }
+
+  /** Take an order, after comparing it with the record that approved it; each counts once. */
+  #announce(report, { seq, stream }, payload, code) {
+    const name = said(payload.cl_ord_id), { approving_seq: number, approving_leaf: stated } = payload, found = this.#open.get(number);
+    this.#names.add(keyOf(stream, name));
+    if (found?.home !== stream) {
+      report.find(code, `order ${name} has no approving record before it`, seq);
+      return;
+    }
+    this.#open.delete(number);
+    if (stated !== undefined && stated !== hex(found.leaf)) report.find(TAMPERED, `order ${name} has no approving record before it`, seq);
+    else if (stated !== undefined && name !== orderName(found.leaf)) report.find(TAMPERED, `order ${name} is not named by its approving record`, seq);
+    const fields = fieldsOfOrder(payload), { reserved } = found;
+    const same = isObject(reserved) && fields.get(55) === reserved.instrument && (FIX_SIDES.get(fields.get(54)) ?? "") === reserved.side;
+    if (isObject(reserved) && !same) report.find(TAMPERED, `order ${name} is not the one that was approved`, seq);
+  }
 }
 
 /** Trades by phone and give-ups, which two officers booked, against the broker's own file. */
@@ -1541,27 +1602,18 @@ class Fills {
     const { seq, stream, kind } = header, name = orderName(leaf);
     this.#lastUs = header.recorded_at_us;
     if (this.#wanted.has(name)) this.#named.set(name, { seq, stream });
-    if (kind === "verdict_given" && payload.result === "approved") this.#approved.set(seq, { stream, leaf: hex(leaf), reserved: payload.reservation ?? {} });
-    else if (kind === "order_sending") this.#announced(report, header, payload);
+    if (kind === "verdict_given" && payload.result === "approved") this.#approved.set(keyOf(stream, seq), payload.reservation ?? {});
+    else if (kind === "order_sending") this.#announced(header, payload);
     else if (kind === "replace_requested") this.#raised(header, payload);
     else if (kind === "order_reported") this.#reported(report, header, payload);
     else if (kind === "difference_resolved") this.#byPerson(header, payload);
     else if (kind === "book_adjusted" && payload.trade) this.phoned.booked.set(seq, payload);
   }
 
-  /** Take an order, after comparing it with the record that approved it. */
-  #announced(report, { seq, stream }, payload) {
-    const name = said(payload.cl_ord_id), { stream: home = "", leaf = "", reserved = {} } = this.#approved.get(payload.approving_seq) ?? {};
-    const fields = new Map();
-    for (const pair of Array.isArray(payload.fields) ? payload.fields : []) {
-      if (Array.isArray(pair) && pair.length === 2 && !fields.has(pair[0])) fields.set(...pair);
-    }
-    if (home !== stream || leaf !== payload.approving_leaf) report.find(TAMPERED, `order ${name} has no approving record before it`, seq);
-    else if (name !== orderName(unhex(leaf))) report.find(TAMPERED, `order ${name} is not named by its approving record`, seq);
-    const side = { 1: "BUY", 2: "SELL", 5: "SELL", 6: "SELL" }[fields.get(54)] ?? "", instrument = fields.get(55) ?? "";
-    if (Object.keys(reserved).length && (fields.get(55) !== reserved.instrument || side !== reserved.side)) {
-      report.find(TAMPERED, `order ${name} is not the one that was approved`, seq);
-    }
+  /** Take an order; `Approvals` compares it with the record that approved it. */
+  #announced({ seq, stream }, payload) {
+    const name = said(payload.cl_ord_id), reserved = this.#approved.get(keyOf(stream, payload.approving_seq)) ?? {}, fields = fieldsOfOrder(payload);
+    const side = FIX_SIDES.get(fields.get(54)) ?? "", instrument = fields.get(55) ?? "";
     this.#orders.set(name, {
       seq, stream, name, instrument, side, quantity: unitsOf(fields.get(38) ?? "") ?? 0n, price: unitsOf(fields.get(44) ?? "") ?? 0n,
       account: fields.get(1) ?? "", own: payload.account ?? "", lots: BigInt(reserved.qty_lots ?? 0), ticks: BigInt(reserved.limit_ticks ?? 0), alarmed: false,
@@ -1781,42 +1833,134 @@ function spacedJson(value) {
   return JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Baskets, their legs and the legs' orders: none left before the whole was approved on record. */
+/** Baskets: their legs are on record, and no order left before the whole was approved (see the Python verifier). */
 class Baskets {
   #received = new Map();
   #decided = new Map();
+  #twice = [];
+  #named = new Map(); // a leg's stream: the basket that names it
   #legs = new Map();
-  #sent = new Map();
 
-  see({ seq, kind, stream }, payload) {
-    const name = said(payload.basket_id), first = (map, key, value) => map.has(key) || map.set(key, value);
-    if (kind === "basket_received") first(this.#received, name, seq);
-    else if (kind === "basket_decided") first(this.#decided, name, { seq, outcome: said(payload.outcome) });
-    else if (kind === "intent_received" && "basket_id" in payload) first(this.#legs, stream, { name, seq });
-    else if (kind === "order_sending") first(this.#sent, stream, seq);
+  see(header, payload) {
+    const { seq, kind, stream, stream_seq: place } = header;
+    if (["basket_received", "basket_decided"].includes(kind)) {
+      this.#whole(kind, seq, payload);
+    } else if (kind === "intent_received" && ("basket_id" in payload || this.#named.has(stream))) {
+      const basket = "basket_id" in payload ? said(payload.basket_id) : null;
+      const leg = { seq, basket, request: payload.request ?? null, verdicts: new Map(), awaited: place + 1, gap: place > 0, sent: null };
+      if (!this.#legs.has(stream)) this.#legs.set(stream, leg);
+    } else if (this.#legs.has(stream)) {
+      followLeg(this.#legs.get(stream), header, payload);
+    }
+  }
+
+  /** Take a record of a basket as a whole; each basket has one of each kind. */
+  #whole(kind, seq, payload) {
+    const name = said(payload.basket_id), known = kind === "basket_received" ? this.#received : this.#decided;
+    if (known.has(name)) this.#twice.push({ seq, text: `is a second ${kind} of basket ${name}` });
+    else known.set(name, { seq, payload });
+    if (kind !== "basket_received") return;
+    for (const leg of textsOf(payload.legs)) if (!this.#named.has(`decision/${leg}`)) this.#named.set(`decision/${leg}`, name);
   }
 
   /** Judge what was seen; what a part of a log does not show is not judged. */
-  finish(report, whole, bundle = false) {
-    const level = whole ? TAMPERED : INCOMPLETE;
-    for (const [stream, { name, seq }] of whole || bundle ? this.#legs : []) {
-      if (!(this.#received.get(name) < seq)) report.find(level, `is a leg of basket ${name}, which is not on record before it`, seq);
-      if (this.#sent.has(stream) && !this.#decided.has(name)) {
-        report.find(level, `an order of basket ${name} left without its outcome`, this.#sent.get(stream));
-      }
-    }
-    for (const [stream, { name }] of this.#legs) {
-      const sent = this.#sent.get(stream), decided = this.#decided.get(name);
-      if (sent === undefined || !decided) continue;
-      if (decided.outcome !== "approved") report.find(TAMPERED, `an order of basket ${name} left, which was ${decided.outcome}`, sent);
-      else if (decided.seq > sent) report.find(TAMPERED, `an order of basket ${name} left before the whole was decided`, sent);
+  async finish(report, whole, bundle = false) {
+    for (const { seq, text } of this.#twice) report.find(TAMPERED, text, seq);
+    for await (const [missing, text, seq] of this.#faults(whole)) {
+      if (!missing || whole) report.find(TAMPERED, text, seq);
+      else if (bundle) report.find(INCOMPLETE, text, seq);
     }
     if (whole && this.#received.size) {
-      const approved = [...this.#decided.values()].filter(({ outcome }) => outcome === "approved").length;
+      const approved = [...this.#decided.values()].filter(({ payload }) => payload.outcome === "approved").length;
       report.say(`${approved} of ${this.#received.size} baskets were approved as a whole`);
     }
   }
+
+  /** Yield findings: whether it is about what is missing, the text, and the record's number. */
+  async * #faults(whole) {
+    for (const [stream, leg] of this.#legs) yield* this.#ofLeg(stream, leg);
+    for (const [name, { seq, payload }] of this.#received) yield* this.#ofReceived(name, seq, payload, whole);
+    for (const [name, { seq, payload }] of this.#decided) yield* this.#ofDecided(name, seq, payload, whole);
+  }
+
+  /** Yield what a leg's intent and order contradict. */
+  * #ofLeg(stream, { seq, basket: name, sent }) {
+    const named = this.#named.get(stream) ?? null;
+    if (name !== null && !(this.#received.get(name)?.seq < seq)) yield [true, `is a leg of basket ${name}, which is not on record before it`, seq];
+    else if (name !== null && named !== name) yield [false, `is a leg of basket ${name}, which does not name it`, seq];
+    if (named !== null && named !== name) yield [false, `is named as a leg by basket ${named}, and does not say so`, seq];
+    if (sent === null) return;
+    for (const one of new Set([name, named].filter(Boolean))) {
+      const decided = this.#decided.get(one);
+      if (!decided) {
+        yield [true, `an order of basket ${one} left without its outcome`, sent];
+        continue;
+      }
+      const outcome = said(decided.payload.outcome);
+      if (outcome !== "approved") yield [false, `an order of basket ${one} left, which was ${outcome}`, sent];
+      else if (decided.seq > sent) yield [false, `an order of basket ${one} left before the whole was decided`, sent];
+    }
+  }
+
+  /** Yield what a basket names that its legs do not have. */
+  async * #ofReceived(name, seq, payload, whole) {
+    const names = textsOf(payload.legs), legs = names.map((one) => this.#legs.get(`decision/${one}`));
+    if (!names.length || new Set(names).size !== names.length) yield [false, `basket ${name} does not name each of its legs once`, seq];
+    for (const [at, one] of names.entries()) {
+      if (whole && !legs[at]) yield [true, `basket ${name} names the leg ${one}, which is not on record after it`, seq];
+    }
+    if (legs.every(Boolean) && hex(await sha256(utf8(canonical(legs.map(({ request }) => request))))) !== payload.digest) {
+      yield [false, `the digest of basket ${name} is not that of its legs' requests`, seq];
+    }
+  }
+
+  /** Yield what an outcome says that the basket and the legs' verdicts do not. */
+  * #ofDecided(name, seq, payload, whole) {
+    const outcome = said(payload.outcome), legs = (Array.isArray(payload.legs) ? payload.legs : []).map((row) => (isObject(row) ? row : {}));
+    const asked = this.#received.get(name);
+    if (!(asked?.seq < seq)) yield [true, `is the outcome of basket ${name}, which is not on record before it`, seq];
+    else if (payload.received_seq !== asked.seq) yield [false, `is the outcome of basket ${name}, and names another record of it`, seq];
+    const names = legs.map((leg) => leg.decision_id ?? null), results = legs.map((leg) => said(leg.result));
+    if (asked && canonical(names) !== canonical(asked.payload.legs ?? null)) yield [false, `the outcome of basket ${name} names other legs than the basket`, seq];
+    if (!allowedOutcome(outcome, results)) yield [false, `basket ${name} is ${outcome}, its legs are ${results.join(", ")}`, seq];
+    for (const leg of legs) {
+      const shown = this.#legs.get(`decision/${said(leg.decision_id)}`);
+      if (shown && !shown.gap) {
+        for (const text of rowFaults(seq, leg, shown, outcome === "stopped")) yield [false, `the outcome of basket ${name} ${text}`, seq];
+      } else if (whole && !shown) {
+        yield [true, `basket ${name} was decided with the leg ${said(leg.decision_id)}, which is not on record`, seq];
+      }
+    }
+  }
 }
+
+/** Take the next record of a leg's decision. */
+function followLeg(leg, { seq, kind, stream_seq: place }, payload) {
+  leg.gap ||= place !== leg.awaited;
+  leg.awaited = place + 1;
+  if (kind === "verdict_given") leg.verdicts.set(seq, said(payload.result));
+  else if (["order_sending", "order_sent"].includes(kind)) leg.sent ??= seq;
+}
+
+/** Return whether an outcome is possible with these results of the legs. */
+function allowedOutcome(outcome, results) {
+  if (outcome === "approved") return results.includes("approved") && results.every((one) => ["approved", "no_trade"].includes(one));
+  return outcome !== "no_trade" || (results.length > 0 && results.every((one) => one === "no_trade"));
+}
+
+/** Yield what an outcome says of one leg that the leg's verdicts do not. */
+function* rowFaults(seq, row, leg, stopped) {
+  const decision = said(row.decision_id), result = said(row.result), number = row.verdict_seq;
+  const before = new Map([...leg.verdicts].filter(([at]) => at < seq));
+  if (isInteger(number)) {
+    if (before.get(number) !== result) yield `says ${result} of leg ${decision} by record ${number}: no such verdict before it`;
+  } else if (["approved", "held"].includes(result) || "verdict_seq" in row || (before.size && !stopped)) {
+    yield `says ${result} of leg ${decision} and does not name its verdict`;
+  }
+}
+
+/** Return a list of texts; none if it has another shape. */
+const textsOf = (value) => (Array.isArray(value) && value.every(isText) ? value : []);
 
 /** Policies that followed another, and the trials that their signatures name (see the Python verifier). */
 class PolicySuccessions {
@@ -1829,20 +1973,20 @@ class PolicySuccessions {
   #missing = [];
 
   see({ seq, kind }, payload) {
-    if (kind === "run_started") this.#modes.set(String(payload.run_id), payload.mode);
-    else if (kind === "policy_tried") this.#tried.add([payload.trial_blob, payload.policy_digest, payload.follows_digest].join(" "));
+    if (kind === "run_started") this.#modes.set(said(payload.run_id), payload.mode);
+    else if (kind === "policy_tried") this.#tried.add(keyOf(said(payload.trial_blob), said(payload.policy_digest), said(payload.follows_digest)));
     else if (kind === "policy_activated") this.#activated(seq, payload);
   }
 
   #activated(seq, payload) {
-    const digest = String(payload.policy_digest), before = this.#before;
+    const digest = said(payload.policy_digest), before = this.#before;
     if (before !== "" && before !== digest && !this.#dev) {
       this.#count += 1;
       const given = Array.isArray(payload.signatures) ? payload.signatures.filter(isObject) : [];
-      const named = new Set(given.map((one) => String(one.trial ?? "")));
+      const named = new Set(given.map((one) => one.trial === undefined ? "" : said(one.trial)));
       const trial = named.size === 1 ? [...named][0] : "";
-      if (trial && this.#tried.has([trial, digest, before].join(" "))) this.#sound += 1;
-      else if (trial && this.#modes.get(String(payload.run_id)) !== "paper") this.#missing.push(seq);
+      if (trial && this.#tried.has(keyOf(trial, digest, before))) this.#sound += 1;
+      else if (trial && this.#modes.get(said(payload.run_id)) !== "paper") this.#missing.push(seq);
     }
     [this.#before, this.#dev] = [digest, payload.dev === true];
   }
@@ -1854,8 +1998,10 @@ class PolicySuccessions {
   }
 }
 
-/** Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct. */
-const NEVER_LIFTED = new Set(["R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51", "R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53", "R54"]);
+/** The rules whose limits are the firm's own numbers; nothing else can be lifted. */
+const LIFTABLE = new Set(["R03", "R04", "R05", "R06", "R07", "R08", "R09", "R10", "R11", "R12", "R13", "R15", "R20", "R21", "R22", "R23", "R27", "R28", "R35", "R46", "R52"]);
+/** Checks of those rules that follow from how the instrument trades: not lifted either. */
+const OF_THE_INSTRUMENT = new Set(["R03 minimum", "R03 step"]);
 const OVERRIDE_TERMS = ["override_id", "account", "instrument", "side", "rule_id", "check", "qty_max_lots", "notional_max_minor", "policy_digest", "not_before_us", "expires_us"];
 
 /** Return the statement that both officers sign, from the fields of `override_granted`. */
@@ -1867,6 +2013,25 @@ function overrideLines(logId, payload) {
     `policy ${of("policy_digest")}`, `from ${of("not_before_us")}`, `until ${of("expires_us")}`, `reason ${of("reason")}`,
   ];
   return `${FORM}\nexceptional override\n${logId}\n${lines.map((line) => `${line}\n`).join("")}`;
+}
+
+/** Yield what of a verdict's order is not what was signed, or more of it. */
+function* beyond(payload, granted) {
+  const [intent, reserved] = [payload.intent, payload.reservation].map((one) => (isObject(one) ? one : {}));
+  const differs = (one, other) => canonical(one ?? null) !== canonical(other ?? null);
+  for (const name of ["account", "instrument", "side"]) if (differs(intent[name], granted[name])) yield `another ${name} than was signed`;
+  if (differs(payload.policy_digest, granted.policy_digest)) yield "another policy than was signed";
+  const { qty_lots: lots, limit_ticks: ticks } = intent;
+  if (!within(granted.qty_max_lots, lots)) yield "more lots than were signed";
+  if (!["approved", "held"].includes(payload.result)) return; // it lets nothing leave
+  if (["instrument", "side", "qty_lots", "limit_ticks"].some((name) => differs(intent[name], reserved[name]))) yield "another order than it reserves";
+  else if (!within(granted.notional_max_minor, lots, ticks, reserved.unit_minor)) yield "a larger worth than was signed";
+}
+
+/** Return whether a product of positive whole numbers is at most a limit. */
+function within(limit, ...factors) {
+  if (!factors.every((one) => isInteger(one) && one > 0)) return false;
+  return isInteger(limit) && factors.reduce((worth, one) => worth * BigInt(one), 1n) <= BigInt(limit);
 }
 
 /** Return rule and check of each result that an override lifted. */
@@ -1901,6 +2066,7 @@ class Lifted {
     }
     const by = new Map();
     for (const { seq, payload, used } of this.#used) {
+      if (!isText(used.override_id ?? "") || used.override_id === null) report.find(TAMPERED, "uses an override whose override_id is not a text", seq);
       const grant = this.#granted.get(said(used.override_id));
       if (grant && grant.seq < seq) {
         for (const text of this.#faults(seq, payload, used, by)) report.find(TAMPERED, text, seq);
@@ -1908,7 +2074,7 @@ class Lifted {
         report.find(TAMPERED, "uses an override that is not on record before it", seq);
       }
       for (const [rule, check] of overridden(payload)) {
-        if (NEVER_LIFTED.has(rule)) report.find(TAMPERED, `lifts ${rule}, which nothing may lift`, seq);
+        if (!LIFTABLE.has(rule) || OF_THE_INSTRUMENT.has(`${rule} ${check}`)) report.find(TAMPERED, `lifts ${rule} ${check}, which nothing may lift`, seq);
         if (rule !== used.rule_id || check !== used.check) {
           report.find(TAMPERED, `lifts ${rule} ${check}, and its override names another limit`, seq);
         }
@@ -1944,7 +2110,7 @@ class Lifted {
     if (!times.every((one) => typeof one === "number") || !(times[0] <= at && at < times[2])) {
       texts.push(`uses override ${name} outside of its time`);
     }
-    return texts;
+    return [...texts, ...[...beyond(payload, granted)].map((text) => `uses override ${name} for ${text}`)];
   }
 }
 
@@ -2190,18 +2356,19 @@ async function judgeBundle(report, bytes, trust, options) {
   report.say(`${stream}: ${bundle.records.length} records under ${signed.origin} at ${signed.size}`);
 }
 
-/** Compare the fills with the broker's file, if given, and say what officers disavowed. */
+/** Judge approvals, fills, baskets, and what two officers signed. */
 async function judgeWords(report, records, { fills: broker, officers }) {
-  const fills = new Fills(broker, false), signed = new OfficersWord(officers), baskets = new Baskets();
+  const approvals = new Approvals(), fills = new Fills(broker, false), signed = new OfficersWord(officers), baskets = new Baskets();
   for (const { header, payload, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
     if (!known(header)) continue;
+    approvals.see(report, header, payload, leaf);
     fills.see(report, header, payload, leaf);
     signed.see(header, payload, leaf);
     baskets.see(header, payload);
   }
   fills.finish(report);
   await signed.finish(report, fills.phoned.reliedOn);
-  baskets.finish(report, false, true);
+  await baskets.finish(report, false, true);
 }
 
 /** Check that a decision's records are complete: dense, chained, mapped, sealed. */
@@ -2451,6 +2618,7 @@ class LogVerifier {
   #fills;
   #signed;
   #successions = new PolicySuccessions();
+  #approvals = new Approvals();
   #baskets = new Baskets();
 
   constructor(report, trust, disclosed, { rotations, fills, officers }) {
@@ -2565,6 +2733,7 @@ class LogVerifier {
     this.#disclosed.see(this.report, header);
     if (known(header)) {
       await this.#interpret(header, payload);
+      this.#approvals.see(this.report, header, payload, leaf);
       this.#fills.see(this.report, header, payload, leaf);
       this.#signed.see(header, payload, leaf);
       this.#successions.see(header, payload);
@@ -2635,7 +2804,7 @@ class LogVerifier {
     this.#fills.finish(report);
     await this.#signed.finish(report, this.#fills.phoned.reliedOn);
     this.#successions.finish(report, this.#whole);
-    this.#baskets.finish(report, this.#whole);
+    await this.#baskets.finish(report, this.#whole);
     this.#unread.finish(report);
     if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);

@@ -152,6 +152,13 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def text_of(value: object) -> str:
+    """Return a value as texts name it: a text as it is, "None" for null, other values as JSON."""
+    if isinstance(value, str):
+        return value
+    return "None" if value is None else canonical(value).decode()
+
+
 def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
     """Return the value of JSON in exact canonical form, without floats or large integers."""
 
@@ -1354,6 +1361,9 @@ processes_agreed swaps_tested
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""
+IDENTITIES = dict.fromkeys(("cl_ord_id", "decision_id", "exec_id", "orig_cl_ord_id"), True)
+IDENTITIES |= dict.fromkeys(("basket_id", "override_id"), False)
+"""Fields that name something, in order, with whether null is allowed for none."""
 MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
 Header = Mapping[str, Any]
 
@@ -1388,9 +1398,19 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
         raise Bad("the payload has another shape, or is too long")
     if head["kind"] == "stream_heads" and known(head):
         _check_map(body)
+    if known(head):
+        _check_names(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
         raise Bad("the payload is not the one that the header names")
     return head, body
+
+
+def _check_names(body: Mapping[str, Any]) -> None:
+    """Refuse an identity that is not a text: other records could not name it."""
+    for name, may_lack in IDENTITIES.items():
+        value = body.get(name, "")
+        if not isinstance(value, str) and not (may_lack and value is None):
+            raise Bad(f"its {name} is not a text")
 
 
 def _check_map(body: Mapping[str, Any]) -> None:
@@ -1772,7 +1792,7 @@ class Phoned:
             said = {"instrument": fill.instrument, "side": fill.side}
             wrong = [name for name, value in said.items() if trade.get(name) != value]
             amounts = {"quantity": fill.quantity, "price": fill.price}
-            wrong += [n for n, units in amounts.items() if units_of(str(trade.get(n))) != units]
+            wrong += [n for n, units in amounts.items() if units_of(text_of(trade.get(n))) != units]
             if wrong:
                 text = f"{line_of(fill)}: the adjustment of record {seq} has another"
                 report.find(TAMPERED, f"{text} {', '.join(wrong)}")
@@ -1785,7 +1805,7 @@ class Phoned:
         for seq, phone in self.booked.items():
             day = stamp(int(phone.get("market_time_us", 0)) // 1_000_000)[:10].replace("-", "")
             told = seq in self.relied_on or phone.get("sort") != "trade"
-            if not told and broker.covers(day, str(phone.get("account"))):
+            if not told and broker.covers(day, text_of(phone.get("account"))):
                 name = phone.get("reference") or "without the broker's ExecID (--reference)"
                 text = f"the broker's file lacks the trade by phone {name}, booked on {day}"
                 report.find(TAMPERED, text, seq)
@@ -1797,13 +1817,92 @@ def line_of(fill: BrokerFill) -> str:
     return f"the broker's line {fill.line}, fill {fill.exec_id} ({shown})"
 
 
+# ---------------------------------------------------------------- approvals
+# Orders and the records that they rest on: an approving verdict, then an announcement.
+#
+# The records alone show it; no broker's file is needed. An order that nothing approved, or that was
+# never announced, contradicts them.
+#
+# Not here: what the broker filled (`fills`), how the verdict follows from its state (a replay).
+
+FIX_SIDES = {"1": "BUY", "2": "SELL", "5": "SELL", "6": "SELL"}
+_ANNOUNCED = frozenset({"order_sent", "order_refused", "order_unknown", "order_reported"})
+"""Kinds that only an announced order has."""
+
+
+def order_name(leaf: bytes) -> str:
+    """Return the ClOrdID of the order that a record approves."""
+    return base64.b32encode(leaf[:13]).decode("ascii")[:20]
+
+
+def fields_of(body: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the FIX fields of an announced order by tag, or none if they have another shape."""
+    fields = body.get("fields")
+    pairs = fields if isinstance(fields, list) else []
+    both = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
+    texts = [(tag, text) for tag, text in both if type(tag) is int and isinstance(text, str)]
+    return dict(reversed(texts))
+
+
+@dataclass(slots=True)
+class Approvals:
+    """The approvals that no order used yet, and the announced orders; give it every record.
+
+    A decision of which an earlier record is not here, or is of an unknown version, is not
+    checkable; its absence is judged elsewhere.
+    """
+
+    _seen: dict[str, int] = field(default_factory=dict)
+    _open: dict[int, tuple[str, bytes, object]] = field(default_factory=dict)
+    _names: set[tuple[str, str]] = field(default_factory=set)
+
+    def see(
+        self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes
+    ) -> None:
+        """Take one record whose bytes were verified."""
+        stream, kind = head["stream"], head["kind"]
+        if not stream.startswith("decision/"):
+            return
+        before = self._seen.get(stream, 0)
+        self._seen[stream] = before + 1
+        code = TAMPERED if before == head["stream_seq"] else NOT_CHECKABLE
+        if kind == "verdict_given" and body.get("result") == "approved":
+            self._open[head["seq"]] = (stream, leaf, body.get("reservation"))
+        elif kind == "order_sending":
+            self._announce(report, head, body, code)
+        elif kind in _ANNOUNCED and (stream, text_of(body.get("cl_ord_id"))) not in self._names:
+            name = text_of(body.get("cl_ord_id"))
+            report.find(code, f"order {name} was never announced before it", head["seq"])
+
+    def _announce(
+        self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], code: int
+    ) -> None:
+        """Take an order, after comparing it with the record that approved it; each counts once."""
+        name, seq, number = text_of(body.get("cl_ord_id")), head["seq"], body.get("approving_seq")
+        self._names.add((head["stream"], name))
+        found = self._open.get(number) if type(number) is int else None
+        if found is None or found[0] != head["stream"]:
+            report.find(code, f"order {name} has no approving record before it", seq)
+            return
+        _, leaf, reserved = self._open.pop(number)  # type: ignore[arg-type]
+        if "approving_leaf" in body and body["approving_leaf"] != leaf.hex():
+            report.find(TAMPERED, f"order {name} has no approving record before it", seq)
+        elif "approving_leaf" in body and name != order_name(leaf):
+            report.find(TAMPERED, f"order {name} is not named by its approving record", seq)
+        fields = fields_of(body)
+        shown = [fields.get(55), FIX_SIDES.get(fields.get(54, ""), "")]
+        if isinstance(reserved, dict) and shown != [
+            reserved.get(n) for n in ("instrument", "side")
+        ]:
+            report.find(TAMPERED, f"order {name} is not the one that was approved", seq)
+
+
 # ---------------------------------------------------------------- fills
 # The fills on record against the broker's own file.
 #
 # A ClOrdID is the first 100 bits of its approving record's leaf in base32. Whoever rewrites what
 # was decided changes the leaf, and the broker's file has the ClOrdID of the leaf that was.
 
-_FIX_SIDES = {"1": "BUY", "2": "SELL", "5": "SELL", "6": "SELL"}
 _DECISION = "decision/"
 
 
@@ -1863,11 +1962,6 @@ class _Sums:
         )
 
 
-def order_name(leaf: bytes) -> str:
-    """Return the ClOrdID of the order that a record approves."""
-    return base64.b32encode(leaf[:13]).decode("ascii")[:20]
-
-
 @dataclass(slots=True)
 class Fills:
     """The orders and trades of a log or of one decision, compared with the broker's file.
@@ -1880,7 +1974,7 @@ class Fills:
     whole: bool = True
     _named: dict[str, tuple[int, str]] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
-    _approved: dict[int, tuple[str, bytes, Mapping[str, Any]]] = field(default_factory=dict)
+    _approved: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     _last_us: int = 0
     _orders: dict[str, _SentOrder] = field(default_factory=dict)
     _booked: dict[int, _Booked] = field(default_factory=dict)
@@ -1904,9 +1998,9 @@ class Fills:
             self._named[name] = (head["seq"], stream)
         match head["kind"]:
             case "verdict_given" if body.get("result") == "approved":
-                self._approved[head["seq"]] = (stream, leaf, body.get("reservation") or {})
+                self._approved[stream, head["seq"]] = body.get("reservation") or {}
             case "order_sending":
-                self._announced(report, head, body)
+                self._announced(head, body)
             case "replace_requested":
                 self._raised(head, body)
             case "order_reported":
@@ -1918,28 +2012,21 @@ class Fills:
             case _:
                 pass
 
-    def _announced(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Take an order, after comparing it with the record that approved it."""
-        name, seq = body.get("cl_ord_id"), head["seq"]
-        stream, leaf, reserved = self._approved.get(body.get("approving_seq", -1), ("", b"", {}))
-        fields = dict(reversed(_pairs(body.get("fields"))))
-        if stream != head["stream"] or leaf.hex() != body.get("approving_leaf"):
-            report.find(TAMPERED, f"order {name} has no approving record before it", seq)
-        elif name != order_name(leaf):
-            report.find(TAMPERED, f"order {name} is not named by its approving record", seq)
-        side = _FIX_SIDES.get(fields.get(54, ""), "")
-        if reserved and [fields.get(55), side] != [reserved["instrument"], reserved["side"]]:
-            report.find(TAMPERED, f"order {name} is not the one that was approved", seq)
-        self._orders[str(name)] = _SentOrder(
-            seq=seq,
-            stream=head["stream"],
-            cl_ord_id=str(name),
+    def _announced(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take an order; `approvals` compares it with the record that approved it."""
+        name, stream = text_of(body.get("cl_ord_id")), head["stream"]
+        reserved = self._approved.get((stream, body.get("approving_seq", -1)), {})
+        fields = fields_of(body)
+        self._orders[name] = _SentOrder(
+            seq=head["seq"],
+            stream=stream,
+            cl_ord_id=name,
             instrument=fields.get(55, ""),
-            side=side,
+            side=FIX_SIDES.get(fields.get(54, ""), ""),
             quantity=units_of(fields.get(38, "")) or 0,
             price=units_of(fields.get(44, "")) or 0,
             account=fields.get(1, ""),
-            own_account=str(body.get("account", "")),
+            own_account=text_of(body.get("account", "")),
             approved_lots=reserved.get("qty_lots", 0),
             limit_ticks=reserved.get("limit_ticks", 0),
         )
@@ -1954,17 +2041,18 @@ class Fills:
     def _reported(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take what a report books, corrects or takes back."""
         undoes, told, fill = body.get("undoes_seq"), body.get("report") or {}, body.get("fill")
-        order = self._orders.get(str(body.get("cl_ord_id")))
+        order = self._orders.get(text_of(body.get("cl_ord_id")))
         if order is not None and body.get("anomaly"):
             order.alarmed = True
         if fill is None and undoes is None:
             return
         seq = head["seq"]
         if order is None or order.stream != head["stream"]:
-            report.find(TAMPERED, f"a fill of order {body.get('cl_ord_id')}: never announced", seq)
+            name = text_of(body.get("cl_ord_id"))
+            report.find(TAMPERED, f"a fill of order {name}: never announced", seq)
             return
         before = self._booked.pop(undoes, None) if undoes is not None else None
-        names = [*([] if before is None else before.names), str(told.get("exec_id"))]
+        names = [*([] if before is None else before.names), text_of(told.get("exec_id"))]
         if fill is None:
             self._undone |= {(order.cl_ord_id, name) for name in names}
             return
@@ -1975,7 +2063,7 @@ class Fills:
             quantity=units_of(told.get("last_qty", "")) or 0,
             price=units_of(told.get("last_price", "")) or 0,
             lots=fill["qty_lots"],
-            day=str(body.get("trade_date", ""))[:8] if before is None else before.day,
+            day=text_of(body.get("trade_date", ""))[:8] if before is None else before.day,
             fee=units_of(told.get("commission", "")),
         )
         _judge_units(report, booked, fill)
@@ -2125,13 +2213,6 @@ class Fills:
                 )
 
 
-def _pairs(fields: object) -> list[tuple[int, str]]:
-    """Return the fields of an order as recorded, or none if they have another shape."""
-    if not isinstance(fields, list):
-        return []
-    return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
-
-
 def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
     """Compare a line of the broker's with the trade on record."""
     order = booked.order
@@ -2168,16 +2249,18 @@ def _judge_units(report: Report, booked: _Booked, fill: Mapping[str, Any]) -> No
 # ---------------------------------------------------------------- overrides
 # Exceptional overrides: signed by two officers, used by one decision, for the limit they name.
 #
-# A verdict that used one holds its terms under `state.override`. What nothing may lift is listed
-# here again, so that an outsider does not take the gateway's word for it.
+# A verdict that used one holds its terms under `state.override`. What can be lifted is listed here
+# again, so that an outsider does not take the gateway's word for it.
 
-NEVER_LIFTED = frozenset(
+LIFTABLE = frozenset(
     {
-        *("R00", "R01", "R02", "R18", "R29", "R31", "R50", "R51"),
-        *("R36", "R37", "R38", "R40", "R42", "R43", "R49", "R53", "R54"),
+        *("R03", "R04", "R05", "R06", "R07", "R08", "R09", "R10", "R11", "R12", "R13"),
+        *("R15", "R20", "R21", "R22", "R23", "R27", "R28", "R35", "R46", "R52"),
     }
 )
-"""Kill and stops, authority, restricted list, AI breaker, a person's yes, ledger, book; conduct."""
+"""The rules whose limits are the firm's own numbers; nothing else can be lifted."""
+OF_THE_INSTRUMENT = frozenset({("R03", "minimum"), ("R03", "step")})
+"""Checks of those rules that follow from how the instrument trades: not lifted either."""
 _OVERRIDE_TERMS = (
     *("override_id", "account", "instrument", "side", "rule_id", "check", "qty_max_lots"),
     *("notional_max_minor", "policy_digest", "not_before_us", "expires_us"),
@@ -2197,9 +2280,9 @@ class Lifted:
         """Take one record whose bytes were verified."""
         match head["kind"]:
             case "override_granted":
-                self._granted[str(body.get("override_id"))] = (head["seq"], body)
+                self._granted[text_of(body.get("override_id"))] = (head["seq"], body)
             case "override_ended":
-                self._ended[str(body.get("override_id"))] = head["seq"]
+                self._ended[text_of(body.get("override_id"))] = head["seq"]
             case "verdict_given":
                 state = body.get("state")
                 used = state.get("override") if isinstance(state, dict) else None
@@ -2217,7 +2300,9 @@ class Lifted:
             self._judge_signed(report, seq, body, log_id, keys)
         by: dict[str, str] = {}
         for seq, body, used in self._used:
-            granted_seq = self._granted.get(str(used.get("override_id")), (seq, {}))[0]
+            if not isinstance(used.get("override_id", ""), str):
+                report.find(TAMPERED, "uses an override whose override_id is not a text", seq)
+            granted_seq = self._granted.get(text_of(used.get("override_id")), (seq, {}))[0]
             if granted_seq < seq:
                 for text in self._faults(seq, body, used, by):
                     report.find(TAMPERED, text, seq)
@@ -2235,11 +2320,11 @@ class Lifted:
         keys: Mapping[str, bytes],
     ) -> None:
         """Report an override that its two officers did not sign in this log."""
-        limit = f"{body.get('rule_id')} {body.get('check')}"
+        limit = f"{text_of(body.get('rule_id'))} {text_of(body.get('check'))}"
         if not keys:
             report.say(f"record {seq} lifts {limit} once; give --officer to check both signatures")
             return
-        named = str(body.get("log_id"))
+        named = text_of(body.get("log_id"))
         if both_signed(override_lines(named, body), body.get("signatures"), keys) and log_id in {
             "",
             named,
@@ -2254,7 +2339,7 @@ class Lifted:
         self, seq: int, body: Mapping[str, Any], used: Mapping[str, Any], by: dict[str, str]
     ) -> Iterator[str]:
         """Yield what is wrong with the use of an override on record."""
-        name, decision = str(used.get("override_id")), str(body.get("decision_id"))
+        name, decision = text_of(used.get("override_id")), text_of(body.get("decision_id"))
         _, granted = self._granted[name]
         if any(canonical(granted.get(t)) != canonical(used.get(t)) for t in _OVERRIDE_TERMS):
             yield f"uses override {name} in other words than were signed"
@@ -2268,31 +2353,76 @@ class Lifted:
         whole = all(type(one) is int for one in (at_us, begins, ends))
         if not whole or not begins <= at_us < ends:  # type: ignore[operator]
             yield f"uses override {name} outside of its time"
+        for text in _beyond(body, granted):
+            yield f"uses override {name} for {text}"
 
 
 def override_lines(log_id: str, body: Mapping[str, Any]) -> bytes:
     """Return the statement that both officers sign, from the fields of `override_granted`."""
+
+    def of(name: str) -> str:
+        return text_of(body.get(name))
+
     lines = (
-        f"override {body.get('override_id')}",
-        f"account {body.get('account')}",
-        f"instrument {body.get('instrument')}",
-        f"side {body.get('side')}",
-        f"limit {body.get('rule_id')} {body.get('check')}",
-        f"at most {body.get('qty_max_lots')} lots",
-        f"at most {body.get('notional_max_minor')} minor units",
-        f"policy {body.get('policy_digest')}",
-        f"from {body.get('not_before_us')}",
-        f"until {body.get('expires_us')}",
-        f"reason {body.get('reason')}",
+        f"override {of('override_id')}",
+        f"account {of('account')}",
+        f"instrument {of('instrument')}",
+        f"side {of('side')}",
+        f"limit {of('rule_id')} {of('check')}",
+        f"at most {of('qty_max_lots')} lots",
+        f"at most {of('notional_max_minor')} minor units",
+        f"policy {of('policy_digest')}",
+        f"from {of('not_before_us')}",
+        f"until {of('expires_us')}",
+        f"reason {of('reason')}",
     )
     return (_OVERRIDE_FORM + f"{log_id}\n" + "".join(f"{line}\n" for line in lines)).encode()
+
+
+def _beyond(body: Mapping[str, Any], granted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of a verdict's order is not what was signed, or more of it.
+
+    The worth is at the order's own limit, by the unit that its reservation has; a verdict that
+    reserves nothing lets nothing leave.
+    """
+    intent, reserved = (_object(body.get(name)) for name in ("intent", "reservation"))
+    for name in ("account", "instrument", "side"):
+        if canonical(intent.get(name)) != canonical(granted.get(name)):
+            yield f"another {name} than was signed"
+    if canonical(body.get("policy_digest")) != canonical(granted.get("policy_digest")):
+        yield "another policy than was signed"
+    names = ("qty_lots", "limit_ticks")
+    lots, ticks, unit = *(intent.get(name) for name in names), reserved.get("unit_minor")
+    if not _within(granted.get("qty_max_lots"), lots):
+        yield "more lots than were signed"
+    shown = ("instrument", "side", *names)
+    if body.get("result") not in {"approved", "held"}:
+        return
+    if any(canonical(intent.get(n)) != canonical(reserved.get(n)) for n in shown):
+        yield "another order than it reserves"
+    elif not _within(granted.get("notional_max_minor"), lots, ticks, unit):
+        yield "a larger worth than was signed"
+
+
+def _within(limit: object, *factors: object) -> bool:
+    """Return whether a product of positive whole numbers is at most a limit."""
+    worth = 1
+    for one in factors:
+        if type(one) is not int or one <= 0:
+            return False
+        worth *= one
+    return type(limit) is int and worth <= limit
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _forbidden(body: Mapping[str, Any], used: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a verdict lifted and may not."""
     for rule_id, check in _overridden(body):
-        if rule_id in NEVER_LIFTED:
-            yield f"lifts {rule_id}, which nothing may lift"
+        if rule_id not in LIFTABLE or (rule_id, check) in OF_THE_INSTRUMENT:
+            yield f"lifts {rule_id} {check}, which nothing may lift"
         if (rule_id, check) != (used.get("rule_id"), used.get("check")):
             yield f"lifts {rule_id} {check}, and its override names another limit"
 
@@ -2303,7 +2433,7 @@ def _overridden(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     results = verdict.get("results") if isinstance(verdict, dict) else None
     for one in results if isinstance(results, list) else ():
         if isinstance(one, dict) and one.get("reason") == "OVERRIDDEN":
-            yield str(one.get("rule_id")), str(one.get("check"))
+            yield text_of(one.get("rule_id")), text_of(one.get("check"))
 
 
 # ---------------------------------------------------------------- signed
@@ -2377,8 +2507,8 @@ class OfficersWord:
         terms = body.get("terms")
         terms = terms if isinstance(terms, dict) else {}
         particulars = (
-            f"ref {body.get('ref')}",
-            f"sort {body.get('sort')}",
+            f"ref {text_of(body.get('ref'))}",
+            f"sort {text_of(body.get('sort'))}",
             f"account {terms.get('account') or '-'}",
             f"terms {json.dumps(terms, sort_keys=True)}",
         )
@@ -2391,7 +2521,9 @@ class OfficersWord:
         said["account"] = body.get("account") if terms.get("account") else ""
         trade = body.get("trade")
         said |= {name: trade.get(name) for name in _TEXTS} if isinstance(trade, dict) else {}
-        other = [name for name, value in said.items() if str(terms.get(name, "")) != str(value)]
+        other = [
+            name for name, value in said.items() if text_of(terms.get(name, "")) != text_of(value)
+        ]
         if other:
             report.find(TAMPERED, f"it books another {', '.join(other)} than was signed", seq)
         return not other
@@ -2402,7 +2534,7 @@ class OfficersWord:
         spans: list[tuple[int, dict[str, bytes]]] = []
         for number, (seq, body) in reversed(list(enumerate(self._changed))):
             names = ("role", "before", "after", "name")
-            role, before, after, name = (str(body.get(one)) for one in names)
+            role, before, after, name = (text_of(body.get(one)) for one in names)
             if keys.get(role, b"").hex() != after:
                 text = f"record {seq} has another key of the role {role} than the one given"
                 report.find(NOT_CHECKABLE, text)
@@ -2422,13 +2554,14 @@ class OfficersWord:
         """Say which records two officers disavowed; return those whose disavowal is proven."""
         gone: set[int] = set()
         for seq, body in self._disavowed:
-            named, leaf = body.get("seq"), body.get("leaf")
+            names = ("seq", "leaf", "of_stream")
+            named, leaf, of_stream = (text_of(body.get(one)) for one in names)
             statement = f"{_FORM}\nrow disavowal\n{self._log}\nrecord {named}\nleaf {leaf}\n"
-            text = f"record {named} ({body.get('of_stream')}) is disavowed by record {seq}"
+            text = f"record {named} ({of_stream}) is disavowed by record {seq}"
             if not self.officers:
                 report.say(f"{text}; give --officer to check both signatures")
             elif both_signed(statement.encode(), body.get("signatures"), self.officers):
-                gone.add(int(named or 0))
+                gone.add(int(body.get("seq") or 0))
                 report.say(f"{text}: both officers signed that the gateway did not write it")
             else:
                 report.say(f"{text}, without both officers' signatures: it counts for nothing")
@@ -2436,60 +2569,192 @@ class OfficersWord:
 
 
 # ---------------------------------------------------------------- baskets
-# Baskets: no order of one left before the whole was approved on record.
+# Baskets: their legs are on record, and no order left before the whole was approved.
+#
+# A basket is `basket_received`, the intents that it names, their verdicts, and `basket_decided`,
+# which names each leg with its verdict. Each of them is held against the others.
 #
 # Not here: how the whole was judged; the gateway's replay computes that again.
+
+_LEG_OF = "decision/"
+_GOES_ON = frozenset({"approved", "no_trade"})
+_VERDICTS = frozenset({"approved", "held"})
+Found = Iterator[tuple[bool, str, int]]
+"""Findings: whether it is about what is missing, the text, and the record's number."""
+
+
+@dataclass(slots=True)
+class _Leg:
+    """A decision that is a leg: the number, basket and request of its intent, its verdicts."""
+
+    seq: int = -1
+    basket: str | None = None
+    request: object = None
+    verdicts: dict[int, str] = field(default_factory=dict)
+    awaited: int = 0
+    gap: bool = False
+    sent: int | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether all records of the decision are here so far."""
+        return self.seq >= 0 and not self.gap
 
 
 @dataclass(slots=True)
 class Baskets:
     """Baskets, their legs and the legs' orders; give it every record, then call `finish`."""
 
-    _received: dict[str, int] = field(default_factory=dict)
-    _decided: dict[str, tuple[int, str]] = field(default_factory=dict)
-    _legs: dict[str, tuple[str, int]] = field(default_factory=dict)
-    _sent: dict[str, int] = field(default_factory=dict)
+    _received: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    _decided: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    _twice: list[tuple[int, str]] = field(default_factory=list)
+    _named: dict[str, str] = field(default_factory=dict)
+    _legs: dict[str, _Leg] = field(default_factory=dict)
 
     def see(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take one record whose bytes were verified."""
-        name, seq, stream = str(body.get("basket_id")), head["seq"], head["stream"]
-        match head["kind"]:
-            case "basket_received":
-                self._received.setdefault(name, seq)
-            case "basket_decided":
-                self._decided.setdefault(name, (seq, str(body.get("outcome"))))
-            case "intent_received" if "basket_id" in body:
-                self._legs.setdefault(stream, (name, seq))
-            case "order_sending":
-                self._sent.setdefault(stream, seq)
-            case _:
-                pass
+        kind, stream = head["kind"], head["stream"]
+        if kind in {"basket_received", "basket_decided"}:
+            self._whole(kind, head["seq"], body)
+        elif kind == "intent_received" and ("basket_id" in body or stream in self._named):
+            basket = text_of(body["basket_id"]) if "basket_id" in body else None
+            seq, place = head["seq"], head["stream_seq"]
+            request = body.get("request")
+            leg = _Leg(seq=seq, basket=basket, request=request, awaited=place + 1, gap=place > 0)
+            self._legs.setdefault(stream, leg)
+        elif stream in self._legs:
+            _follow(self._legs[stream], head, body)
+
+    def _whole(self, kind: str, seq: int, body: Mapping[str, Any]) -> None:
+        """Take a record of a basket as a whole; each basket has one of each kind."""
+        name = text_of(body.get("basket_id"))
+        known = self._received if kind == "basket_received" else self._decided
+        if name in known:
+            self._twice.append((seq, f"is a second {kind} of basket {name}"))
+        known.setdefault(name, (seq, body))
+        if kind == "basket_received":
+            for leg in _texts(body.get("legs")):
+                self._named.setdefault(_LEG_OF + leg, name)
 
     def finish(self, report: Report, *, whole: bool, bundle: bool = False) -> None:
         """Judge what was seen; what a part of a log does not show is not judged."""
-        for seq, text in self._missing():
-            if whole or bundle:
-                report.find(TAMPERED if whole else INCOMPLETE, text, seq)
-        for stream, (name, _) in self._legs.items():
-            sent, (decided, outcome) = self._sent.get(stream), self._decided.get(name, (0, ""))
-            if sent is None or not outcome:
-                continue
-            if outcome != "approved":
-                report.find(TAMPERED, f"an order of basket {name} left, which was {outcome}", sent)
-            elif decided > sent:
-                text = f"an order of basket {name} left before the whole was decided"
-                report.find(TAMPERED, text, sent)
+        for seq, text in self._twice:
+            report.find(TAMPERED, text, seq)
+        for missing, text, seq in self._faults(whole=whole):
+            if not missing or whole:
+                report.find(TAMPERED, text, seq)
+            elif bundle:
+                report.find(INCOMPLETE, text, seq)
         if whole and self._received:
-            approved = sum(outcome == "approved" for _, outcome in self._decided.values())
+            outcomes = [text_of(body.get("outcome")) for _, body in self._decided.values()]
+            approved = outcomes.count("approved")
             report.say(f"{approved} of {len(self._received)} baskets were approved as a whole")
 
-    def _missing(self) -> Iterator[tuple[int, str]]:
-        """Yield the records whose basket is not on record before them."""
-        for stream, (name, seq) in self._legs.items():
-            if self._received.get(name, seq) >= seq:
-                yield seq, f"is a leg of basket {name}, which is not on record before it"
-            if stream in self._sent and name not in self._decided:
-                yield self._sent[stream], f"an order of basket {name} left without its outcome"
+    def _faults(self, *, whole: bool) -> Found:
+        for stream, leg in self._legs.items():
+            yield from self._of_leg(stream, leg)
+        for name, (seq, body) in self._received.items():
+            yield from self._of_received(name, seq, body, whole=whole)
+        for name, (seq, body) in self._decided.items():
+            yield from self._of_decided(name, seq, body, whole=whole)
+
+    def _of_leg(self, stream: str, leg: _Leg) -> Found:
+        """Yield what a leg's intent and order contradict."""
+        named, name = self._named.get(stream), leg.basket
+        if name is not None and self._received.get(name, (leg.seq, {}))[0] >= leg.seq:
+            yield True, f"is a leg of basket {name}, which is not on record before it", leg.seq
+        elif name is not None and named != name:
+            yield False, f"is a leg of basket {name}, which does not name it", leg.seq
+        if named is not None and named != name:
+            yield False, f"is named as a leg by basket {named}, and does not say so", leg.seq
+        if leg.sent is None:
+            return
+        for one in dict.fromkeys(filter(None, (name, named))):
+            if one not in self._decided:
+                yield True, f"an order of basket {one} left without its outcome", leg.sent
+                continue
+            decided, body = self._decided[one]
+            outcome = text_of(body.get("outcome"))
+            if outcome != "approved":
+                yield False, f"an order of basket {one} left, which was {outcome}", leg.sent
+            elif decided > leg.sent:
+                yield False, f"an order of basket {one} left before the whole was decided", leg.sent
+
+    def _of_received(self, name: str, seq: int, body: Mapping[str, Any], *, whole: bool) -> Found:
+        """Yield what a basket names that its legs do not have."""
+        names = _texts(body.get("legs"))
+        if not names or len(set(names)) != len(names):
+            yield False, f"basket {name} does not name each of its legs once", seq
+        legs = [self._legs.get(_LEG_OF + one) for one in names]
+        for one, leg in zip(names, legs, strict=True):
+            if whole and leg is None:
+                text = f"basket {name} names the leg {one}, which is not on record after it"
+                yield True, text, seq
+        if all(leg is not None for leg in legs):
+            requests = canonical([leg.request for leg in legs if leg is not None])
+            if hashlib.sha256(requests).hexdigest() != body.get("digest"):
+                yield False, f"the digest of basket {name} is not that of its legs' requests", seq
+
+    def _of_decided(self, name: str, seq: int, body: Mapping[str, Any], *, whole: bool) -> Found:
+        """Yield what an outcome says that the basket and the legs' verdicts do not."""
+        outcome, rows = text_of(body.get("outcome")), body.get("legs")
+        rows = rows if isinstance(rows, list) else []
+        legs = [row if isinstance(row, dict) else {} for row in rows]
+        received, asked = self._received.get(name, (seq, {}))
+        if received >= seq:
+            yield True, f"is the outcome of basket {name}, which is not on record before it", seq
+        elif canonical(body.get("received_seq")) != canonical(received):
+            yield False, f"is the outcome of basket {name}, and names another record of it", seq
+        names = [leg.get("decision_id") for leg in legs]
+        if asked and canonical(names) != canonical(asked.get("legs")):
+            yield False, f"the outcome of basket {name} names other legs than the basket", seq
+        results = [text_of(leg.get("result")) for leg in legs]
+        if not _allowed(outcome, results):
+            yield False, f"basket {name} is {outcome}, its legs are {', '.join(results)}", seq
+        for leg in legs:
+            shown = self._legs.get(_LEG_OF + text_of(leg.get("decision_id")))
+            if shown is not None and shown.is_shown:
+                yield from _of_row(name, seq, leg, shown, stopped=outcome == "stopped")
+            elif whole and shown is None:
+                text = f"basket {name} was decided with the leg {text_of(leg.get('decision_id'))}"
+                yield True, f"{text}, which is not on record", seq
+
+
+def _follow(leg: _Leg, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    """Take the next record of a leg's decision."""
+    leg.gap = leg.gap or head["stream_seq"] != leg.awaited
+    leg.awaited = head["stream_seq"] + 1
+    if head["kind"] == "verdict_given":
+        leg.verdicts[head["seq"]] = text_of(body.get("result"))
+    elif head["kind"] in {"order_sending", "order_sent"} and leg.sent is None:
+        leg.sent = head["seq"]
+
+
+def _allowed(outcome: str, results: Sequence[str]) -> bool:
+    """Return whether an outcome is possible with these results of the legs."""
+    if outcome == "approved":
+        return set(results) <= _GOES_ON and "approved" in results
+    return outcome != "no_trade" or set(results) == {"no_trade"}
+
+
+def _of_row(name: str, seq: int, row: Mapping[str, Any], leg: _Leg, *, stopped: bool) -> Found:
+    """Yield what an outcome says of one leg that the leg's verdicts do not."""
+    decision, result = text_of(row.get("decision_id")), text_of(row.get("result"))
+    number = row.get("verdict_seq")
+    before = {at: told for at, told in leg.verdicts.items() if at < seq}
+    if type(number) is int:
+        if before.get(number) != result:
+            text = f"says {result} of leg {decision} by record {number}: no such verdict before it"
+            yield False, f"the outcome of basket {name} {text}", seq
+    elif result in _VERDICTS or "verdict_seq" in row or (before and not stopped):
+        text = f"says {result} of leg {decision} and does not name its verdict"
+        yield False, f"the outcome of basket {name} {text}", seq
+
+
+def _texts(value: object) -> list[str]:
+    """Return a list of texts; none if it has another shape."""
+    rows = value if isinstance(value, list) else []
+    return rows if all(isinstance(one, str) for one in rows) else []
 
 
 # ---------------------------------------------------------------- policies
@@ -2516,10 +2781,10 @@ class PolicySuccessions:
         """Take one record whose bytes were verified."""
         match head["kind"]:
             case "run_started":
-                self._modes[str(body.get("run_id"))] = str(body.get("mode"))
+                self._modes[text_of(body.get("run_id"))] = text_of(body.get("mode"))
             case "policy_tried":
                 names = ("trial_blob", "policy_digest", "follows_digest")
-                trial, draft, follows = (str(body.get(one)) for one in names)
+                trial, draft, follows = (text_of(body.get(one)) for one in names)
                 self._tried.add((trial, draft, follows))
             case "policy_activated":
                 self._activated(head["seq"], body)
@@ -2527,13 +2792,13 @@ class PolicySuccessions:
                 pass
 
     def _activated(self, seq: int, body: Mapping[str, Any]) -> None:
-        digest, before = str(body.get("policy_digest")), self._before
+        digest, before = text_of(body.get("policy_digest")), self._before
         if before not in {"", digest} and not self._dev:
             self._count += 1
             trial = _trial_of(body.get("signatures"))
             if trial and (trial, digest, before) in self._tried:
                 self._sound += 1
-            elif trial and self._modes.get(str(body.get("run_id"))) != "paper":
+            elif trial and self._modes.get(text_of(body.get("run_id"))) != "paper":
                 self._missing.append(seq)
         self._before, self._dev = digest, body.get("dev") is True
 
@@ -2550,7 +2815,7 @@ class PolicySuccessions:
 def _trial_of(signatures: object) -> str:
     """Return the one trial that all signatures name; "" if there is none."""
     given = signatures if isinstance(signatures, list) else []
-    named = {str(one.get("trial", "")) for one in given if isinstance(one, dict)}
+    named = {text_of(one.get("trial", "")) for one in given if isinstance(one, dict)}
     return named.pop() if len(named) == 1 else ""
 
 
@@ -3527,6 +3792,7 @@ class LogVerifier:
         self._whole = True
         self._disordered = False
         self._seeds = Seeds()
+        self._approvals = Approvals()
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
         self._successions = PolicySuccessions()
@@ -3656,6 +3922,7 @@ class LogVerifier:
         self._disclosed.see(self.report, head)
         if known(head):
             self._interpret(head, body)
+            self._approvals.see(self.report, head, body, leaf)
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
             self._successions.see(head, body)
@@ -4112,11 +4379,12 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
 
 
 def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
-    """Compare the fills with the broker's file, if given, and say what officers disavowed."""
+    """Judge approvals, fills, baskets, and what two officers signed."""
     fills, signed = Fills(outside.fills, whole=False), OfficersWord(outside.officers)
-    baskets = Baskets()
+    approvals, baskets = Approvals(), Baskets()
     for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
         if known(head):
+            approvals.see(report, head, body, leaf)
             fills.see(report, head, body, leaf)
             signed.see(head, body, leaf)
             baskets.see(head, body)

@@ -118,14 +118,15 @@ def inbound(offset: int) -> Draft:
 
 
 def reported(decision: str, offset: int) -> Draft:
-    """Draft the report that was read from an inbound message."""
+    """Draft the end of an order that was read from an inbound message."""
     return Draft(
         stream=f"decision/{decision}",
-        kind=Kind.ORDER_REPORTED,
+        kind=Kind.ORDER_ENDED,
         payload={
             "account": "acc",
             "cl_ord_id": "ABC",
-            "report": {},
+            "reason": "expired",
+            "order_state": "EXPIRED",
             "session": "EMS",
             "inbox_offset": offset,
         },
@@ -154,18 +155,22 @@ def snapshot(decision: str, blob: str) -> Draft:
 
 
 def sent(decision: str) -> Draft:
-    """Draft a sent order with its raw FIX message."""
+    """Draft a sent replace with its raw FIX message; no verdict has to stand before it."""
     return Draft(
         stream=f"decision/{decision}",
-        kind=Kind.ORDER_SENT,
+        kind=Kind.REPLACE_SENT,
         payload={
+            "account": "acc",
+            "decision_id": decision,
             "cl_ord_id": "ABC",
+            "orig_cl_ord_id": "AAA",
             "msg_seq_num": 2,
+            "session_epoch": 0,
             "raw_digest": "2" * 64,
-            "raw": "8=FIX.4.4\x0135=D\x0111=ABC\x0110=000\x01",
+            "raw": "8=FIX.4.4\x0135=G\x0111=ABC\x0110=000\x01",
         },
         actor="gateway",
-        idem_key="sent:ABC",
+        idem_key="replace_sent:ABC",
     )
 
 

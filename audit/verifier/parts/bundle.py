@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.verifier.parts.canonical import ZERO_HASH, canonical, parse_canonical, unhex
+from audit.verifier.parts.contents.approvals import Approvals
 from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import ShownRecord, judge_requests
@@ -237,11 +238,12 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
 
 
 def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
-    """Compare the fills with the broker's file, if given, and say what officers disavowed."""
+    """Judge approvals, fills, baskets, and what two officers signed."""
     fills, signed = Fills(outside.fills, whole=False), OfficersWord(outside.officers)
-    baskets = Baskets()
+    approvals, baskets = Approvals(), Baskets()
     for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
         if known(head):
+            approvals.see(report, head, body, leaf)
             fills.see(report, head, body, leaf)
             signed.see(head, body, leaf)
             baskets.see(head, body)

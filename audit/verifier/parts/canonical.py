@@ -21,6 +21,13 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def text_of(value: object) -> str:
+    """Return a value as texts name it: a text as it is, "None" for null, other values as JSON."""
+    if isinstance(value, str):
+        return value
+    return "None" if value is None else canonical(value).decode()
+
+
 def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
     """Return the value of JSON in exact canonical form, without floats or large integers."""
 

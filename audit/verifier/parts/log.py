@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
+from audit.verifier.parts.contents.approvals import Approvals
 from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.policies import PolicySuccessions
@@ -76,6 +77,7 @@ class LogVerifier:
         self._whole = True
         self._disordered = False
         self._seeds = Seeds()
+        self._approvals = Approvals()
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
         self._successions = PolicySuccessions()
@@ -205,6 +207,7 @@ class LogVerifier:
         self._disclosed.see(self.report, head)
         if known(head):
             self._interpret(head, body)
+            self._approvals.see(self.report, head, body, leaf)
             self._fills.see(self.report, head, body, leaf)
             self._signed.see(head, body, leaf)
             self._successions.see(head, body)

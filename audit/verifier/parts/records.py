@@ -46,6 +46,9 @@ processes_agreed swaps_tested
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds that this file interprets, with their version; of others it verifies the bytes only."""
+IDENTITIES = dict.fromkeys(("cl_ord_id", "decision_id", "exec_id", "orig_cl_ord_id"), True)
+IDENTITIES |= dict.fromkeys(("basket_id", "override_id"), False)
+"""Fields that name something, in order, with whether null is allowed for none."""
 MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
 Header = Mapping[str, Any]
 
@@ -80,9 +83,19 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
         raise Bad("the payload has another shape, or is too long")
     if head["kind"] == "stream_heads" and known(head):
         _check_map(body)
+    if known(head):
+        _check_names(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
         raise Bad("the payload is not the one that the header names")
     return head, body
+
+
+def _check_names(body: Mapping[str, Any]) -> None:
+    """Refuse an identity that is not a text: other records could not name it."""
+    for name, may_lack in IDENTITIES.items():
+        value = body.get(name, "")
+        if not isinstance(value, str) and not (may_lack and value is None):
+            raise Bad(f"its {name} is not a text")
 
 
 def _check_map(body: Mapping[str, Any]) -> None:

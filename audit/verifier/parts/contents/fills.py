@@ -4,12 +4,13 @@ A ClOrdID is the first 100 bits of its approving record's leaf in base32. Whoeve
 was decided changes the leaf, and the broker's file has the ClOrdID of the leaf that was.
 """
 
-import base64
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.canonical import text_of
+from audit.verifier.parts.contents.approvals import FIX_SIDES, fields_of, order_name
 from audit.verifier.parts.contents.phone import Phoned, line_of
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Report, stamp
 from audit.verifier.parts.trust.brokerfile import (
@@ -21,7 +22,6 @@ from audit.verifier.parts.trust.brokerfile import (
     units_of,
 )
 
-_FIX_SIDES = {"1": "BUY", "2": "SELL", "5": "SELL", "6": "SELL"}
 _DECISION = "decision/"
 
 
@@ -81,11 +81,6 @@ class _Sums:
         )
 
 
-def order_name(leaf: bytes) -> str:
-    """Return the ClOrdID of the order that a record approves."""
-    return base64.b32encode(leaf[:13]).decode("ascii")[:20]
-
-
 @dataclass(slots=True)
 class Fills:
     """The orders and trades of a log or of one decision, compared with the broker's file.
@@ -98,7 +93,7 @@ class Fills:
     whole: bool = True
     _named: dict[str, tuple[int, str]] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
-    _approved: dict[int, tuple[str, bytes, Mapping[str, Any]]] = field(default_factory=dict)
+    _approved: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     _last_us: int = 0
     _orders: dict[str, _SentOrder] = field(default_factory=dict)
     _booked: dict[int, _Booked] = field(default_factory=dict)
@@ -122,9 +117,9 @@ class Fills:
             self._named[name] = (head["seq"], stream)
         match head["kind"]:
             case "verdict_given" if body.get("result") == "approved":
-                self._approved[head["seq"]] = (stream, leaf, body.get("reservation") or {})
+                self._approved[stream, head["seq"]] = body.get("reservation") or {}
             case "order_sending":
-                self._announced(report, head, body)
+                self._announced(head, body)
             case "replace_requested":
                 self._raised(head, body)
             case "order_reported":
@@ -136,28 +131,21 @@ class Fills:
             case _:
                 pass
 
-    def _announced(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Take an order, after comparing it with the record that approved it."""
-        name, seq = body.get("cl_ord_id"), head["seq"]
-        stream, leaf, reserved = self._approved.get(body.get("approving_seq", -1), ("", b"", {}))
-        fields = dict(reversed(_pairs(body.get("fields"))))
-        if stream != head["stream"] or leaf.hex() != body.get("approving_leaf"):
-            report.find(TAMPERED, f"order {name} has no approving record before it", seq)
-        elif name != order_name(leaf):
-            report.find(TAMPERED, f"order {name} is not named by its approving record", seq)
-        side = _FIX_SIDES.get(fields.get(54, ""), "")
-        if reserved and [fields.get(55), side] != [reserved["instrument"], reserved["side"]]:
-            report.find(TAMPERED, f"order {name} is not the one that was approved", seq)
-        self._orders[str(name)] = _SentOrder(
-            seq=seq,
-            stream=head["stream"],
-            cl_ord_id=str(name),
+    def _announced(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Take an order; `approvals` compares it with the record that approved it."""
+        name, stream = text_of(body.get("cl_ord_id")), head["stream"]
+        reserved = self._approved.get((stream, body.get("approving_seq", -1)), {})
+        fields = fields_of(body)
+        self._orders[name] = _SentOrder(
+            seq=head["seq"],
+            stream=stream,
+            cl_ord_id=name,
             instrument=fields.get(55, ""),
-            side=side,
+            side=FIX_SIDES.get(fields.get(54, ""), ""),
             quantity=units_of(fields.get(38, "")) or 0,
             price=units_of(fields.get(44, "")) or 0,
             account=fields.get(1, ""),
-            own_account=str(body.get("account", "")),
+            own_account=text_of(body.get("account", "")),
             approved_lots=reserved.get("qty_lots", 0),
             limit_ticks=reserved.get("limit_ticks", 0),
         )
@@ -172,17 +160,18 @@ class Fills:
     def _reported(self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take what a report books, corrects or takes back."""
         undoes, told, fill = body.get("undoes_seq"), body.get("report") or {}, body.get("fill")
-        order = self._orders.get(str(body.get("cl_ord_id")))
+        order = self._orders.get(text_of(body.get("cl_ord_id")))
         if order is not None and body.get("anomaly"):
             order.alarmed = True
         if fill is None and undoes is None:
             return
         seq = head["seq"]
         if order is None or order.stream != head["stream"]:
-            report.find(TAMPERED, f"a fill of order {body.get('cl_ord_id')}: never announced", seq)
+            name = text_of(body.get("cl_ord_id"))
+            report.find(TAMPERED, f"a fill of order {name}: never announced", seq)
             return
         before = self._booked.pop(undoes, None) if undoes is not None else None
-        names = [*([] if before is None else before.names), str(told.get("exec_id"))]
+        names = [*([] if before is None else before.names), text_of(told.get("exec_id"))]
         if fill is None:
             self._undone |= {(order.cl_ord_id, name) for name in names}
             return
@@ -193,7 +182,7 @@ class Fills:
             quantity=units_of(told.get("last_qty", "")) or 0,
             price=units_of(told.get("last_price", "")) or 0,
             lots=fill["qty_lots"],
-            day=str(body.get("trade_date", ""))[:8] if before is None else before.day,
+            day=text_of(body.get("trade_date", ""))[:8] if before is None else before.day,
             fee=units_of(told.get("commission", "")),
         )
         _judge_units(report, booked, fill)
@@ -341,13 +330,6 @@ class Fills:
                 report.say(
                     f"{symbol}: the broker's file has {one.text()}; the ledger has {other.text()}"
                 )
-
-
-def _pairs(fields: object) -> list[tuple[int, str]]:
-    """Return the fields of an order as recorded, or none if they have another shape."""
-    if not isinstance(fields, list):
-        return []
-    return [(pair[0], pair[1]) for pair in fields if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
 
 
 def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.report import TAMPERED, Report, stamp
 from audit.verifier.parts.trust.brokerfile import BrokerFile, BrokerFill, decimal_of, units_of
 
@@ -29,7 +30,7 @@ class Phoned:
             said = {"instrument": fill.instrument, "side": fill.side}
             wrong = [name for name, value in said.items() if trade.get(name) != value]
             amounts = {"quantity": fill.quantity, "price": fill.price}
-            wrong += [n for n, units in amounts.items() if units_of(str(trade.get(n))) != units]
+            wrong += [n for n, units in amounts.items() if units_of(text_of(trade.get(n))) != units]
             if wrong:
                 text = f"{line_of(fill)}: the adjustment of record {seq} has another"
                 report.find(TAMPERED, f"{text} {', '.join(wrong)}")
@@ -42,7 +43,7 @@ class Phoned:
         for seq, phone in self.booked.items():
             day = stamp(int(phone.get("market_time_us", 0)) // 1_000_000)[:10].replace("-", "")
             told = seq in self.relied_on or phone.get("sort") != "trade"
-            if not told and broker.covers(day, str(phone.get("account"))):
+            if not told and broker.covers(day, text_of(phone.get("account"))):
                 name = phone.get("reference") or "without the broker's ExecID (--reference)"
                 text = f"the broker's file lacks the trade by phone {name}, booked on {day}"
                 report.find(TAMPERED, text, seq)

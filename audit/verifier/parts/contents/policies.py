@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.report import TAMPERED, Report
 
 
@@ -27,10 +28,10 @@ class PolicySuccessions:
         """Take one record whose bytes were verified."""
         match head["kind"]:
             case "run_started":
-                self._modes[str(body.get("run_id"))] = str(body.get("mode"))
+                self._modes[text_of(body.get("run_id"))] = text_of(body.get("mode"))
             case "policy_tried":
                 names = ("trial_blob", "policy_digest", "follows_digest")
-                trial, draft, follows = (str(body.get(one)) for one in names)
+                trial, draft, follows = (text_of(body.get(one)) for one in names)
                 self._tried.add((trial, draft, follows))
             case "policy_activated":
                 self._activated(head["seq"], body)
@@ -38,13 +39,13 @@ class PolicySuccessions:
                 pass
 
     def _activated(self, seq: int, body: Mapping[str, Any]) -> None:
-        digest, before = str(body.get("policy_digest")), self._before
+        digest, before = text_of(body.get("policy_digest")), self._before
         if before not in {"", digest} and not self._dev:
             self._count += 1
             trial = _trial_of(body.get("signatures"))
             if trial and (trial, digest, before) in self._tried:
                 self._sound += 1
-            elif trial and self._modes.get(str(body.get("run_id"))) != "paper":
+            elif trial and self._modes.get(text_of(body.get("run_id"))) != "paper":
                 self._missing.append(seq)
         self._before, self._dev = digest, body.get("dev") is True
 
@@ -61,5 +62,5 @@ class PolicySuccessions:
 def _trial_of(signatures: object) -> str:
     """Return the one trial that all signatures name; "" if there is none."""
     given = signatures if isinstance(signatures, list) else []
-    named = {str(one.get("trial", "")) for one in given if isinstance(one, dict)}
+    named = {text_of(one.get("trial", "")) for one in given if isinstance(one, dict)}
     return named.pop() if len(named) == 1 else ""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.contents.overrides import Lifted
 from audit.verifier.parts.report import NOT_CHECKABLE, TAMPERED, Report
 from audit.verifier.parts.trust.officers import both_signed
@@ -78,8 +79,8 @@ class OfficersWord:
         terms = body.get("terms")
         terms = terms if isinstance(terms, dict) else {}
         particulars = (
-            f"ref {body.get('ref')}",
-            f"sort {body.get('sort')}",
+            f"ref {text_of(body.get('ref'))}",
+            f"sort {text_of(body.get('sort'))}",
             f"account {terms.get('account') or '-'}",
             f"terms {json.dumps(terms, sort_keys=True)}",
         )
@@ -92,7 +93,9 @@ class OfficersWord:
         said["account"] = body.get("account") if terms.get("account") else ""
         trade = body.get("trade")
         said |= {name: trade.get(name) for name in _TEXTS} if isinstance(trade, dict) else {}
-        other = [name for name, value in said.items() if str(terms.get(name, "")) != str(value)]
+        other = [
+            name for name, value in said.items() if text_of(terms.get(name, "")) != text_of(value)
+        ]
         if other:
             report.find(TAMPERED, f"it books another {', '.join(other)} than was signed", seq)
         return not other
@@ -103,7 +106,7 @@ class OfficersWord:
         spans: list[tuple[int, dict[str, bytes]]] = []
         for number, (seq, body) in reversed(list(enumerate(self._changed))):
             names = ("role", "before", "after", "name")
-            role, before, after, name = (str(body.get(one)) for one in names)
+            role, before, after, name = (text_of(body.get(one)) for one in names)
             if keys.get(role, b"").hex() != after:
                 text = f"record {seq} has another key of the role {role} than the one given"
                 report.find(NOT_CHECKABLE, text)
@@ -123,13 +126,14 @@ class OfficersWord:
         """Say which records two officers disavowed; return those whose disavowal is proven."""
         gone: set[int] = set()
         for seq, body in self._disavowed:
-            named, leaf = body.get("seq"), body.get("leaf")
+            names = ("seq", "leaf", "of_stream")
+            named, leaf, of_stream = (text_of(body.get(one)) for one in names)
             statement = f"{_FORM}\nrow disavowal\n{self._log}\nrecord {named}\nleaf {leaf}\n"
-            text = f"record {named} ({body.get('of_stream')}) is disavowed by record {seq}"
+            text = f"record {named} ({of_stream}) is disavowed by record {seq}"
             if not self.officers:
                 report.say(f"{text}; give --officer to check both signatures")
             elif both_signed(statement.encode(), body.get("signatures"), self.officers):
-                gone.add(int(named or 0))
+                gone.add(int(body.get("seq") or 0))
                 report.say(f"{text}: both officers signed that the gateway did not write it")
             else:
                 report.say(f"{text}, without both officers' signatures: it counts for nothing")

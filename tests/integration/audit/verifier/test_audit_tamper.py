@@ -201,7 +201,7 @@ def test_no_byte_of_a_bundle_can_change(reader: LedgerReader) -> None:
         assert verify_bundle(forged, [KEY]).exit_code == TAMPERED, place
 
 
-@pytest.mark.parametrize("lost", ["decision_sealed", "order_sent", "snapshot_taken"])
+@pytest.mark.parametrize("lost", ["decision_sealed", "replace_sent", "snapshot_taken"])
 def test_a_bundle_with_a_record_cut_out_is_incomplete(reader: LedgerReader, lost: str) -> None:
     bundle = verify.read_bundle(build_bundle(reader, "d1"))
     kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
@@ -228,7 +228,7 @@ def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
 
 def test_a_bundle_holds_the_fix_messages_as_text(reader: LedgerReader) -> None:
     data = build_bundle(reader, "d1")
-    assert b"8=FIX.4.4|\n35=D|\n11=ABC|\n10=000|\n" in data
+    assert b"8=FIX.4.4|\n35=G|\n11=ABC|\n10=000|\n" in data
     manifest = {
         "dev": True,
         "format": "countersign-bundle/2",

@@ -170,7 +170,7 @@ def test_a_rewriter_cannot_keep_the_names_of_the_orders(
         return replace(draft, payload={**draft.payload, "cl_ord_id": old})
 
     log = files.written_again(true, change)
-    assert alone(log, tmp_path, capsys) == 0
+    assert alone(log, tmp_path, capsys) == 1
     code, said = checked(log, played.csv(), tmp_path, capsys)
     assert code == 1
     assert "is not named by its approving record" in said

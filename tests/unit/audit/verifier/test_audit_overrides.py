@@ -9,9 +9,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.records.kinds import KINDS, Kind
 from audit.records.record import Draft
-from audit.verifier.verify import NEVER_LIFTED, override_lines
+from audit.verifier.verify import LIFTABLE, OF_THE_INSTRUMENT, override_lines
 from gateway.desk.persons.governing.overrides import LIMITS, OverrideTerms, override_statement
 from risk.rules.catalogue import CONDUCT
+from risk.rules.control import overriding
+from risk.verdict import RuleId
 from tests.doubles.audit_log import dump_of, empty_position
 from tests.doubles.both_verifiers import both
 from tests.doubles.broker_files import LOG, SIGNER, SignedLog
@@ -30,6 +32,22 @@ TERMS: dict[str, Any] = {
     "not_before_us": 100,
     "expires_us": 200,
 }
+
+INTENT: dict[str, Any] = {
+    "account": "run-1",
+    "instrument": "SPXN",
+    "side": "BUY",
+    "qty_lots": 10,
+    "limit_ticks": 50,
+}
+"""At the most that was signed: 10 lots, at 50 ticks of 2 minor units."""
+RESERVED = {**{one: INTENT[one] for one in INTENT if one != "account"}, "unit_minor": 2}
+
+
+def ordered(**changes: object) -> dict[str, Any]:
+    """Return what a verdict has of another order, which it reserves."""
+    changed = {name: value for name, value in changes.items() if name != "account"}
+    return {"intent": {**INTENT, **changes}, "reservation": {**RESERVED, **changed}}
 
 
 @pytest.fixture
@@ -59,19 +77,24 @@ def use(
     decision: str = "d-1",
     at_us: int = 150,
     limit: tuple[str, str] = ("R06", "position"),
+    order: dict[str, Any] | None = None,
     **changes: Any,  # noqa: ANN401 - any term
 ) -> None:
-    """Append a verdict that lifted a limit under the override."""
+    """Append a verdict that lifted a limit under the override; `order` changes its payload."""
     payload: dict[str, Any] = dict.fromkeys(KINDS[Kind.VERDICT_GIVEN].fields, 0)
     payload |= {
         "account": "run-1",
         "decision_id": decision,
-        "policy_digest": None,
+        "policy_digest": "0" * 64,
         "run_id": None,
+        "result": "approved",
+        "intent": INTENT,
+        "reservation": RESERVED,
         "state": {"override": {**TERMS, **changes}},
         "policy_status": {"checked_at_us": at_us},
         "verdict": {"results": [{"rule_id": limit[0], "check": limit[1], "reason": "OVERRIDDEN"}]},
     }
+    payload |= order or {}
     seq = len(log.rows)
     log.append(draft(Kind.VERDICT_GIVEN, payload, f"verdict:{seq}", f"decision/{decision}"))
 
@@ -97,9 +120,15 @@ def test_the_officers_sign_what_the_verifier_reads() -> None:
     assert override_lines("log#00", {**TERMS, "reason": "why"}) == statement
 
 
-def test_what_nothing_may_lift_is_the_gateways_own_list() -> None:
-    assert NEVER_LIFTED.isdisjoint({rule_id.value for rule_id, _ in LIMITS})
-    assert {one.value for one in CONDUCT} <= NEVER_LIFTED
+def test_what_can_be_lifted_is_the_gateways_own_list() -> None:
+    assert {one.value for one in overriding.LIFTABLE} == LIFTABLE
+    for rule_id in RuleId:
+        for check in ("minimum", "step", "maximum", "position"):
+            pair = (rule_id.value, check)
+            own = rule_id.value in LIFTABLE and pair not in OF_THE_INSTRUMENT
+            assert overriding.liftable(rule_id, check) is own, pair
+    assert {one.value for one in CONDUCT}.isdisjoint(LIFTABLE)
+    assert {rule_id.value for rule_id, _ in LIMITS} <= LIFTABLE
 
 
 def test_a_sound_use_is_said(
@@ -128,6 +157,33 @@ def test_a_sound_use_is_said(
         ({}, {"override_id": "cd" * 16}, "not on record before it"),
         ({}, {"limit": ("R05", "collar")}, "its override names another limit"),
         ({"rule_id": "R18"}, {"rule_id": "R18", "limit": ("R18", "position")}, "nothing may lift"),
+        ({"rule_id": "R26"}, {"rule_id": "R26", "limit": ("R26", "position")}, "nothing may lift"),
+        ({"rule_id": "R99"}, {"rule_id": "R99", "limit": ("R99", "position")}, "nothing may lift"),
+        (
+            {"rule_id": "R03", "check": "step"},
+            {"rule_id": "R03", "check": "step", "limit": ("R03", "step")},
+            "nothing may lift",
+        ),
+        ({}, {"order": ordered(account="run-9")}, "for another account than was signed"),
+        ({}, {"order": ordered(instrument="NDXN")}, "for another instrument than was signed"),
+        ({}, {"order": ordered(side="SELL")}, "for another side than was signed"),
+        ({}, {"order": ordered(qty_lots=11)}, "for more lots than were signed"),
+        ({}, {"order": ordered(qty_lots=0)}, "for more lots than were signed"),
+        ({}, {"order": ordered(qty_lots="9")}, "for more lots than were signed"),
+        ({}, {"order": ordered(limit_ticks=51)}, "for a larger worth than was signed"),
+        ({}, {"order": ordered(limit_ticks=2**52)}, "for a larger worth than was signed"),
+        ({}, {"order": ordered(unit_minor=3)}, "for a larger worth than was signed"),
+        ({}, {"order": {"reservation": None}}, "for another order than it reserves"),
+        ({}, {"order": {"reservation": {**RESERVED, "qty_lots": 1}}}, "than it reserves"),
+        ({}, {"order": {"intent": 0}}, "for another account than was signed"),
+        ({}, {"order": {"policy_digest": "1" * 64}}, "for another policy than was signed"),
+        ({}, {"order": {"policy_digest": None}}, "for another policy than was signed"),
+        ({}, {"order": {"decision_id": ["d-1"]}}, "its decision_id is not a text"),
+        ({}, {"override_id": ["ab" * 16]}, "whose override_id is not a text"),
+        ({}, {"override_id": {"x": 1}}, "whose override_id is not a text"),
+        ({}, {"override_id": None}, "whose override_id is not a text"),
+        ({"override_id": ["ab" * 16]}, {}, "its override_id is not a text"),
+        ({"override_id": None}, {"override_id": None}, "its override_id is not a text"),
     ],
 )
 def test_what_is_wrong_with_an_override_is_found(

@@ -83,8 +83,13 @@ def announced_us(n: int, author: str, rng: random.Random, *, pair: bool) -> int:
     return rng.randrange(300 * minute_us)
 
 
-def case_of(rng: random.Random, n: int, at_us: int, *, pair: bool = False) -> Iterator[Draft]:
-    """Yield one decision: a forecast, a verdict that a region biases, and perhaps a trade."""
+def case_of(
+    rng: random.Random, n: int, at_us: int, seq: int, *, pair: bool = False
+) -> Iterator[Draft]:
+    """Yield one decision: a forecast, a verdict that a region biases, and perhaps a trade.
+
+    `seq` is the number that its first record gets.
+    """
     symbol = rng.choice(sorted(REGIONS))
     stream = f"decision/d{n:04d}"
     expected = rng.randrange(-400, 400) * 1_000
@@ -105,7 +110,12 @@ def case_of(rng: random.Random, n: int, at_us: int, *, pair: bool = False) -> It
     yield draft(stream, Kind.VERDICT_GIVEN, "verdict", given(f"d{n:04d}", intent, result, action))
     if result == "approved":
         told: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "fields": []}
-        told |= {"approving_seq": 0, "kill_epoch": 0, "send_before_us": at_us, "decided_us": 0}
+        told |= {
+            "approving_seq": seq + 1,
+            "kill_epoch": 0,
+            "send_before_us": at_us,
+            "decided_us": 0,
+        }
         told |= {"market_now_us": at_us + announced_us(n, intent.author, rng, pair=pair)}
         yield draft(stream, Kind.ORDER_SENDING, "sending", told)
     if result == "approved" and rng.random() < 0.7:
@@ -201,7 +211,7 @@ def played(seed: int = 1, *, favoured: str = "", pair: bool = False) -> MemoryLo
             log.append(mark(symbol, at_us, 10_000, "close", day))
         trades = []
         for n in range(CASES):
-            for one in case_of(rng, number * CASES + n, at_us + 1, pair=pair):
+            for one in case_of(rng, number * CASES + n, at_us + 1, len(log.rows), pair=pair):
                 log.append(one)
                 if one.kind is Kind.ORDER_REPORTED:
                     trades.append((one, len(log.rows) - 1))

@@ -1,0 +1,162 @@
+"""An outsider sees from the record alone that no order left without approval and announcement."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.evidence.bundle import build_bundle
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from tests.doubles.audit_log import dump_of
+from tests.doubles.both_verifiers import both
+from tests.doubles.broker_files import SIGNER, Broker, SignedLog, two_orders, written_again
+from tests.doubles.evidence_log import MemoryReader
+from tests.doubles.memory_desk import memory_desk
+from tests.doubles.walk_scenes import SCENES
+
+Change = Callable[[Draft], Draft]
+Ask = Callable[[SignedLog], tuple[int, str]]
+
+
+def as_it_is(draft: Draft) -> Draft:
+    return draft
+
+
+def told(kind: Kind, **changes: object) -> Change:
+    """Return a change of the payload of one kind."""
+
+    def change(draft: Draft) -> Draft:
+        payload: dict[str, Any] = {**draft.payload, **changes}
+        return replace(draft, payload=payload) if draft.kind is kind else draft
+
+    return change
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> SignedLog:
+    """The log of a desk that sent two orders, both filled in part at least."""
+    return two_orders(memory_desk(tmp_path_factory.mktemp("desk"))).ledger()
+
+
+@pytest.fixture
+def log(made: SignedLog) -> SignedLog:
+    return replace(made, rows=list(made.rows))
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    def asked(log: SignedLog) -> tuple[int, str]:
+        dump = tmp_path / "dump"
+        dump.write_bytes(b"".join(dump_of(log)))
+        return both(capsys, str(dump), "--key", str(SIGNER.vkey))
+
+    return asked
+
+
+def test_a_sound_log_has_both_for_every_order(log: SignedLog, ask: Ask) -> None:
+    code, said = ask(log)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_no_story_of_the_gateway_is_called_tampered(tmp_path: Path, ask: Ask, scene: str) -> None:
+    """A yes of a person renews the verdict; orders are refused, replaced, restarted, corrected."""
+    desk = memory_desk(tmp_path / "desk")
+    SCENES[scene](desk)
+    code, said = ask(Broker(desk).ledger())
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (told(Kind.VERDICT_GIVEN, result="rejected"), "has no approving record before it"),
+        (told(Kind.VERDICT_GIVEN, result=["approved"]), "has no approving record before it"),
+        (told(Kind.ORDER_SENDING, approving_seq=0), "has no approving record before it"),
+        (told(Kind.ORDER_SENDING, approving_seq=True), "has no approving record before it"),
+        (told(Kind.ORDER_SENDING, approving_leaf="0" * 64), "has no approving record before it"),
+        (told(Kind.ORDER_SENDING, cl_ord_id="A" * 20), "is not named by its approving record"),
+        (told(Kind.ORDER_SENDING, cl_ord_id=["A"]), "its cl_ord_id is not a text"),
+        (told(Kind.ORDER_SENT, cl_ord_id="A" * 20), "was never announced before it"),
+        (told(Kind.ORDER_REPORTED, cl_ord_id=None), "order None was never announced"),
+        (told(Kind.ORDER_SENDING, fields=[[55, "NDXN"], [54, "1"]]), "that was approved"),
+        (told(Kind.ORDER_SENDING, fields=[[55, "SPXN"], [54, "2"]]), "that was approved"),
+    ],
+)
+def test_what_the_order_rests_on_is_found_without_a_brokers_file(
+    log: SignedLog, ask: Ask, change: Change, why: str
+) -> None:
+    code, said = ask(written_again(log, change))
+    assert (code, why in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("gone", "why"),
+    [
+        ((Kind.VERDICT_GIVEN,), "has no approving record before it"),
+        ((Kind.ORDER_SENDING,), "was never announced before it"),
+        ((Kind.VERDICT_GIVEN, Kind.ORDER_SENDING), "was never announced before it"),
+        ((Kind.ORDER_SENDING, Kind.ORDER_SENT), "was never announced before it"),
+    ],
+)
+def test_a_removed_verdict_or_announcement_is_found(
+    log: SignedLog, ask: Ask, gone: tuple[Kind, ...], why: str
+) -> None:
+    log.rows[:] = [row for row in log.rows if row["kind"] not in gone]
+    code, said = ask(written_again(log, as_it_is))
+    assert (code, why in said) == (1, True), said
+
+
+def test_an_approval_serves_one_order(log: SignedLog, ask: Ask) -> None:
+    first, second = (row for row in log.rows if row["kind"] == Kind.ORDER_SENDING)
+    code, said = ask(
+        written_again(log, told(Kind.ORDER_SENDING, approving_seq=_number(log, first)))
+    )
+    assert (code, "has no approving record before it" in said) == (1, True), said
+    again = {**first, "idem_key": "sending:again"}
+    log.rows.insert(log.rows.index(first) + 1, again)
+    code, said = ask(written_again(log, as_it_is))
+    assert (code, "has no approving record before it" in said) == (1, True), said
+    assert second["stream"] != first["stream"]
+
+
+def _number(log: SignedLog, sending: dict[str, Any]) -> int:
+    """Return the number of the verdict that an announcement names."""
+    rows = (row for row in log.rows if row["stream"] == sending["stream"])
+    return next(int(row["seq"]) for row in rows if row["kind"] == Kind.VERDICT_GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("change", "gone"),
+    [
+        (as_it_is, ()),
+        (told(Kind.VERDICT_GIVEN, result="rejected"), ()),
+        (as_it_is, (Kind.VERDICT_GIVEN,)),
+        (as_it_is, (Kind.ORDER_SENDING,)),
+    ],
+)
+def test_a_bundle_is_judged_by_its_own_records(
+    log: SignedLog,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Change,
+    gone: tuple[Kind, ...],
+) -> None:
+    leg = next(str(row["stream"]) for row in log.rows if row["kind"] == Kind.ORDER_SENDING)
+    log.rows[:] = [row for row in log.rows if row["kind"] not in gone]
+    bundle = tmp_path / "bundle.zip"
+    reader = MemoryReader(written_again(log, change))
+    bundle.write_bytes(build_bundle(reader, leg.removeprefix("decision/")))
+    code, said = both(capsys, str(bundle), "--key", str(SIGNER.vkey), verdict=True)
+    assert (code == 1) is (change is not as_it_is or bool(gone)), said
+
+
+def test_a_part_of_a_log_is_judged_by_what_it_shows(log: SignedLog, ask: Ask) -> None:
+    verdict = next(row for row in log.rows if row["kind"] == Kind.VERDICT_GIVEN)
+    log.rows.remove(verdict)
+    code, said = ask(log)  # without being written again: a record is missing
+    assert "has no approving record before it" in said
+    assert (code, "NOT CHECKABLE" in said) == (2, True), said
