@@ -354,22 +354,22 @@ class Desk:
         """Return the order of an approved standing, ready to send.
 
         Raises:
-            ApprovalError: the policy, the kill epoch or the instrument's readiness changed since
-                the verdict.
+            ApprovalError: policy, kill epoch or the instrument's readiness changed since then.
         """
         order = order_of(standing, self.own.section, self.own.word.read())
         if (approving := standing.approving) is not None:
             self.scopes.still_covers(journal_verdicts.VerdictGiven.of(approving), approving.seq)
         return order
 
-    def send(self, decision: Decision) -> None:
-        """Send the order of a decision that was approved."""
-        standing = self.own.orders.get(decision.decision_id)
+    def send(self, decision: Decision) -> bool:
+        """Send the order of a decision that was approved; return whether it is known to be sent."""
+        standing, left = self.own.orders.get(decision.decision_id), ""
         if decision.result is Result.APPROVED and standing is not None:
             with self.own.telemetry.span("dispatch"):
                 result = dispatch(standing, self.own.dispatching)
             left = "withdrawn" if result is None else result.outcome
             self.own.telemetry.count("countersign.orders", result=left)
+        return left == "sent"
 
     def case_of(self, caller: Caller, request: IntentRequest) -> Case:
         """Return an agent's intent as a case, with the market as it is now."""

@@ -13,8 +13,9 @@ from gateway.desk.strategies import Wish
 from gateway.errors import RequestError
 from gateway.feeds.live.items import ticks_of
 from gateway.walk.journal.persons import Persons
+from risk.forms.terms import masked
 from risk.state.instrument import Instrument
-from risk.windows.fairness.criteria import PRODUCT, masked
+from risk.windows.fairness.criteria import PRODUCT
 
 
 def decision_id_of(caller: str, client_key: str) -> str:

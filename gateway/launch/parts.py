@@ -262,6 +262,7 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
             lambda: engine.agreement.agreed,
             ledger,
             lambda agreed: processes_agreed(plan.tags, ENGINE, agreed),
+            lambda: engine.refusal,
         ),
         codec=codec,
         table=table,

@@ -13,6 +13,7 @@ from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.walk import deadlines
 from gateway.walk.decision import Decision, Result, renew
 from gateway.walk.journal import verdict as journal
+from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.verdict import SheetShown, VerdictGiven
 from gateway.walk.ports import Case, Tools
@@ -218,10 +219,16 @@ def beyond_pilot(
 
 
 def held_back(standing: Standing, section: Section) -> str:
-    """Return which stop keeps an approved order from leaving, or the empty text.
+    """Return which stop or ended override keeps an approved order from leaving, or the empty text.
 
-    One that its verdict was given under does not: the order passed it.
+    A stop that its verdict was given under does not: the order passed it. An override that its
+    verdict used must not have ended since.
     """
     if standing.approving is None:
         return ""
-    return section.stops.held_back(VerdictGiven.of(standing.approving).stops)
+    if stop := section.stops.held_back(VerdictGiven.of(standing.approving).stops):
+        return stop
+    used = override_in(standing.approving)
+    if used is None:
+        return ""
+    return section.stops.override_over(used, section.status().checked_at_us)

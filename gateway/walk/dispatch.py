@@ -64,7 +64,7 @@ class DispatchTools:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, no new order is sent.
         away: why the session takes no new order now; empty while it does.
-        held_back: why a stop or the mode keeps this approved order from leaving, or empty.
+        held_back: why a stop, the end of its override or the mode keeps this approved order here.
         no_replace: why no order is replaced in this mode, or empty.
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.

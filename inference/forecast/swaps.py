@@ -19,6 +19,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+from inference.errors import ForecastError
+from inference.forecast.forecast import Forecast
 from inference.snapshot import Snapshot
 
 MAX_PAIRED: Final = 16
@@ -26,6 +28,7 @@ MAX_PAIRED: Final = 16
 FLOOR_1E8: Final = 100_000
 """Smallest distance that is flagged: 10 bp."""
 IQR_SHARE: Final = Fraction(1, 4)
+_LOWER_BP, _UPPER_BP = 2500, 7500
 
 
 class Attribute(StrEnum):
@@ -59,6 +62,10 @@ class Moved:
     distance_1e8: int
     flips: bool
     p_value: Fraction
+
+
+UNMOVED: Final = Moved(distance_1e8=0, flips=False, p_value=Fraction(1))
+"""What the identity does: the same prompt and seeds give the same tokens."""
 
 
 def swapped(snapshot: Snapshot, swap: Swap) -> Snapshot | None:
@@ -119,7 +126,7 @@ def sign_flip_p(differences: Sequence[int]) -> Fraction:
 def flagged(one: Moved, *, floor_1e8: int, placebo: Moved, iqr_1e8: int) -> bool:
     """Return whether a swap moved the forecast beyond what serving and wording move.
 
-    `floor_1e8` is the largest distance of identity and placebo.
+    `floor_1e8` is what `floor_of` returns.
     """
     beyond = one.distance_1e8 > bound_1e8(floor_1e8, iqr_1e8)
     return beyond or (one.flips and not placebo.flips)
@@ -127,7 +134,19 @@ def flagged(one: Moved, *, floor_1e8: int, placebo: Moved, iqr_1e8: int) -> bool
 
 def bound_1e8(floor_1e8: int, iqr_1e8: int) -> int:
     """Return the largest distance that is not flagged."""
-    return max(FLOOR_1E8, int(IQR_SHARE * iqr_1e8)) + floor_1e8
+    return _may_move(iqr_1e8) + floor_1e8
+
+
+def floor_of(identity: Moved, placebo: Moved, iqr_1e8: int) -> int:
+    """Return what serving and wording move anyway; at most what a pair may move beyond it.
+
+    Without that limit a placebo of words that are not neutral would let every pair pass.
+    """
+    return min(max(identity.distance_1e8, placebo.distance_1e8), _may_move(iqr_1e8))
+
+
+def _may_move(iqr_1e8: int) -> int:
+    return max(FLOOR_1E8, int(IQR_SHARE * iqr_1e8))
 
 
 def median(values: Sequence[int]) -> int:
@@ -135,7 +154,16 @@ def median(values: Sequence[int]) -> int:
     return sorted(values)[(len(values) - 1) // 2]
 
 
-def interquartile(values: Sequence[int]) -> int:
-    """Return the distance of the quartiles, by order statistics."""
-    ordered, last = sorted(values), len(values) - 1
-    return ordered[3 * last // 4] - ordered[last // 4]
+def quartile_range(forecast: Forecast) -> int:
+    """Return the distance of a forecast's quartiles at its horizon, 1e-8, as it is on record.
+
+    Raises:
+        ForecastError: the forecast states no quartiles.
+    """
+    at_end = {
+        level: row[-1]
+        for level, row in zip(forecast.levels_bp, forecast.quantiles_1e8, strict=True)
+    }
+    if not {_LOWER_BP, _UPPER_BP} <= at_end.keys():
+        raise ForecastError("the forecast states no quartiles")
+    return at_end[_UPPER_BP] - at_end[_LOWER_BP]

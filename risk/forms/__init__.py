@@ -5,4 +5,5 @@ Not here: what a value means.
     words      the closed lists of a verdict: actions, rules, outcomes, units, reasons
     canonical  canonical bytes and digests
     documents  dataclasses to documents and back
+    terms      listed terms in a text, folded word by word
 """

@@ -56,7 +56,7 @@ def killed_while_asking(world: World) -> dict[str, Any]:
     [
         ("basket.received", 0, {"stopped"}),
         ("basket.judged", 0, {"stopped"}),
-        ("basket.decided", 0, {"partly_sent", "stopped"}),
+        ("basket.decided", 0, {"stopped"}),
         ("dispatch.handed", 1, {"partly_sent", "unknown"}),
     ],
 )

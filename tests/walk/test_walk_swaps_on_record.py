@@ -12,7 +12,8 @@ from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.commands.oversight.fairness import swaps_recorder
 from gateway.walk.journal.control.oversight.swaps import SwapsTested
-from inference.forecast.swaps import FLOOR_1E8
+from inference.forecast.forecast import Forecast
+from inference.forecast.swaps import bound_1e8, quartile_range
 from tests.doubles.both_verifiers import both
 from tests.doubles.live_desk import decide, desk, sessions
 from tests.walk.test_walk_publications import http_of
@@ -20,23 +21,25 @@ from tests.walk.test_walk_publications import http_of
 pytestmark = [pytest.mark.postgres, pytest.mark.broker, pytest.mark.timeout(240)]
 
 
-def report_of(decision_id: str, model: str) -> dict[str, Any]:
+def report_of(decision_id: str, forecast: Forecast) -> dict[str, Any]:
     """Return what `countersign swaps` prints of a pair that stays just inside the bound."""
     effect: dict[str, Any] = {"distance_1e8": 0, "flips": False, "p_value": "1/1"}
     tested = {"attribute": "region", "terms": [["Turkey", "Norway"]], "result": "tested"}
     absent = {"attribute": "issuer", "terms": [["Acme", "Other"]], "result": "absent"}
+    iqr = quartile_range(forecast)
+    bound = bound_1e8(0, iqr)
     return {
         "decision_id": decision_id,
-        "model": model,
+        "model": forecast.model_digest,
         "swaps_digest": "5" * 64,
-        "paths": 16,
+        "paths": forecast.n_paths + forecast.n_dropped,
         "identity": effect,
         "placebo": {"result": "absent"},
         "floor_1e8": 0,
-        "iqr_1e8": 0,
-        "bound_1e8": FLOOR_1E8,
+        "iqr_1e8": iqr,
+        "bound_1e8": bound,
         "pairs": [
-            tested | effect | {"distance_1e8": FLOOR_1E8, "flagged": False, "significant": False},
+            tested | effect | {"distance_1e8": bound, "flagged": False, "significant": False},
             absent | {"flagged": False},
         ],
     }
@@ -50,7 +53,7 @@ def test_a_run_is_recorded_shown_and_neither_verifier_minds_it(
         days = sessions(2)
         first = decide(app, days[0])
         assert first.forecast is not None
-        told = report_of(first.decision_id, first.forecast.model_digest)
+        told = report_of(first.decision_id, first.forecast)
         seq = swaps_recorder(settings, "operator")(told)
         (record,) = app.reader.records(kinds=(Kind.SWAPS_TESTED,))
         assert (record.seq, record.actor) == (seq, "person:operator")

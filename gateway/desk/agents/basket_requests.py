@@ -52,9 +52,9 @@ class BasketResponse(RequestModel):
         Literal["approved", "stopped", "no_trade", "partly_sent", "unknown"],
         Field(
             description="approved: every order left for the broker; stopped: none did and none"
-            " will; no_trade: every target is held already; partly_sent: the whole was approved,"
-            " then a stop, a kill, the session or a restart kept an order back; unknown: nobody"
-            " can say yet of an order whether it left"
+            " will; no_trade: every target is held already; partly_sent: at least one order left,"
+            " then a stop, a kill, the session or a restart kept back another and every order"
+            " after it; unknown: nobody can say yet of an order whether it left"
         ),
     ]
     reason: Annotated[str | None, Field(description="which leg stopped it, and how")] = None

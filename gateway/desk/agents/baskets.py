@@ -9,6 +9,8 @@ Rules:
 - `basket_decided` is on record before any order is announced, and only if nothing that it rests on
   was committed after the legs were looked at a last time. If it stops the basket, the same
   append ends every leg. `dispatch` sends no leg of a basket that this process has not approved.
+- An order that does not leave keeps back every order that has not left yet. So if the first does
+  not leave, none does.
 
 Not here: the records (`gateway.walk.journal.control.groups.baskets`), one intent (`desk`).
 """
@@ -122,7 +124,7 @@ def told_of(desk: Desk, basket_id: str) -> BasketResponse:
     return BasketResponse(
         basket_id=basket_id,
         result=_whole(decided.outcome, legs),
-        reason=decided.reason or None,
+        reason=decided.reason or _kept_back(legs, stopped_by(basket_id)),
         legs=legs,
         digest=received.digest,
         permalink=f"/baskets/{quote(basket_id)}",
@@ -150,13 +152,28 @@ def _leg(desk: Desk, named: dict[str, Any]) -> BasketLeg:
 
 
 def _whole(outcome: BasketOutcome, legs: Sequence[BasketLeg]) -> Whole:
-    """Return the result of the whole: "approved" is said only of orders that left."""
+    """Return the result of the whole, which is said of the orders that left, not of verdicts."""
     if outcome is not BasketOutcome.APPROVED:
         return "stopped" if outcome is BasketOutcome.STOPPED else "no_trade"
     results = {one.result for one in legs}
     if "unknown" in results:
         return "unknown"
+    if "approved" not in results:
+        return "stopped"
     return "approved" if results <= {"approved", "no_trade"} else "partly_sent"
+
+
+def _kept_back(legs: Sequence[BasketLeg], with_others: str) -> str | None:
+    """Return the leg of an approved basket that ended its sending; None if every order left.
+
+    `with_others` is the reason of the legs that were kept back because of that one.
+    """
+    for number, leg in enumerate(legs, 1):
+        why = "" if leg.answer is None else leg.answer.reason or ""
+        if leg.result in {"not_sent", "unknown"} and why != with_others:
+            how = "did not leave" if leg.result == "not_sent" else "may have left"
+            return f"leg {number} {how}: {why}"
+    return None
 
 
 def _refuse_another(desk: Desk, known: Record, request: BasketRequest) -> None:
@@ -223,14 +240,36 @@ def _decide(desk: Desk, basket: _OpenBasket) -> None:
 
 
 def _send(desk: Desk, basket: _OpenBasket) -> None:
-    """Send the orders of a basket that is approved as a whole on record."""
+    """Send the orders of a basket that is approved as a whole on record.
+
+    The first order that does not leave, or of which that is not known, ends the sending. One that
+    may not leave any more comes first: it is withdrawn with its own reason before another leaves.
+    """
     whole = desk.own.dispatching.whole
+    orders = [one for one in basket.decisions if one.result is Result.APPROVED]
     whole.add(basket.basket_id)
     try:
-        for decision in basket.decisions:
-            desk.send(decision)
+        all(desk.send(one) for one in sorted(orders, key=lambda one: _leaves(desk, one)))
     finally:
         whole.discard(basket.basket_id)
+        # a crash here leaves approvals that the next start withdraws; so does a refused record
+        with suppress(AuditError):
+            _keep_back(desk, basket)
+
+
+def _leaves(desk: Desk, decision: Decision) -> bool:
+    """Return whether the order of an approved leg may still leave."""
+    standing = desk.own.orders.get(decision.decision_id)
+    return standing is not None and not isinstance(may_leave(standing, desk.own.dispatching), str)
+
+
+def _keep_back(desk: Desk, basket: _OpenBasket) -> None:
+    """Withdraw the orders that have not been announced, in one append."""
+    now_us, reason = desk.own.market.now_us(), stopped_by(basket.basket_id)
+    found = (desk.own.orders.get(one.decision_id) for one in basket.cases)
+    ends = [end for one in found if one is not None for end in ended(one, reason, now_us)]
+    if ends:
+        desk.own.orders.catch_up(desk.own.tools.ledger.append(*ends, lane=Lane.URGENT))
 
 
 def _worth_minor(case: Case, decision: Decision) -> int:

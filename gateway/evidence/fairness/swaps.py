@@ -23,15 +23,16 @@ from gateway.installation.place import Place
 from inference.codec.narrative import speaking
 from inference.codec.text.codec import TextCodec
 from inference.engine.port import Engine, SampleRequest
-from inference.forecast.forecast import to_1e8
+from inference.forecast.forecast import Sampled, to_1e8
 from inference.forecast.swaps import (
     Attribute,
     Moved,
     Swap,
     bound_1e8,
     flagged,
-    interquartile,
+    floor_of,
     moved,
+    quartile_range,
     swapped,
 )
 from inference.forecast.target import sample_target
@@ -131,12 +132,13 @@ def swap_report(
         InferenceError: an answer makes no forecast.
     """
     sampling = _Sampling(recorded, codec, table, engine)
-    own = sampling.ends_of(recorded.evidence)
+    sampled = sampling.sampled_of(recorded.evidence)
+    own, iqr = ends_of(sampled), quartile_range(sampled.forecast)
     identity = moved(own, sampling.ends(recorded.snapshot, "identity"))
     neutral = Swap(attribute=Attribute.NEUTRAL, terms=tuple(swaps.placebo))
     other = swapped(recorded.snapshot, neutral)
     placebo = identity if other is None else moved(own, sampling.ends(other, "placebo"))
-    floor = max(identity.distance_1e8, placebo.distance_1e8)
+    floor = floor_of(identity, placebo, iqr)
     found = list(_pairs(recorded.snapshot, swaps, sampling, own))
     tested = [one for _, one in found if one is not None]
     significant = iter(holm([one.p_value for one in tested]))
@@ -146,7 +148,7 @@ def swap_report(
         if one is None:
             rows.append({**row, "result": "absent", "flagged": False})
             continue
-        flag = flagged(one, floor_1e8=floor, placebo=placebo, iqr_1e8=interquartile(own))
+        flag = flagged(one, floor_1e8=floor, placebo=placebo, iqr_1e8=iqr)
         told = {"result": "tested", "flagged": flag, "significant": next(significant)}
         rows.append({**row, **_document(one), **told})
     return {
@@ -154,8 +156,8 @@ def swap_report(
         "identity": _document(identity),
         "placebo": {"result": "absent"} if other is None else _document(placebo),
         "floor_1e8": floor,
-        "iqr_1e8": interquartile(own),
-        "bound_1e8": bound_1e8(floor, interquartile(own)),
+        "iqr_1e8": iqr,
+        "bound_1e8": bound_1e8(floor, iqr),
         "pairs": rows,
     }
 
@@ -186,6 +188,11 @@ def _recorded(steps: Sequence[Past]) -> RecordedPrompt:
     )
 
 
+def ends_of(sampled: Sampled) -> list[int]:
+    """Return each trajectory's cumulative log return, 1e-8."""
+    return [to_1e8(sum(one.log_returns)) for one in sampled.trajectories]
+
+
 class _Sampling:
     """Samples a snapshot with the recorded seeds."""
 
@@ -209,11 +216,11 @@ class _Sampling:
                 draft_first=any(r.drafts for r in evidence.rounds if r.step == 0),
             )
         )
-        return self.ends_of(condense(samples.capture, self._table))
+        return ends_of(self.sampled_of(condense(samples.capture, self._table)))
 
-    def ends_of(self, evidence: Evidence) -> list[int]:
-        """Return the ends of sampled trajectories; the scale is that of the recorded bars."""
-        found = sample_target(
+    def sampled_of(self, evidence: Evidence) -> Sampled:
+        """Return sampled trajectories; the scale is that of the recorded bars."""
+        return sample_target(
             evidence,
             codec=self._codec,
             prompt=self._codec.encode(self._recorded.snapshot),
@@ -223,7 +230,6 @@ class _Sampling:
             model_digest=self._recorded.model_digest,
             capture_digest="",
         )
-        return [to_1e8(sum(one.log_returns)) for one in found.trajectories]
 
 
 def _document(one: Moved) -> dict[str, Any]:

@@ -18,7 +18,11 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.kill import KillEpoch
-from gateway.walk.journal.control.oversight.overrides import OVERRIDE_KINDS, Overrides
+from gateway.walk.journal.control.oversight.overrides import (
+    OVERRIDE_KINDS,
+    WITHDRAWN,
+    Overrides,
+)
 from gateway.walk.journal.control.stops import (
     CancelAllAsked,
     CancelAllOutcome,
@@ -26,6 +30,7 @@ from gateway.walk.journal.control.stops import (
     StopEnded,
 )
 from gateway.walk.projections.differences import RecordsPort
+from risk.state.inputs.override import Override
 from risk.state.state import Stop
 
 STOP_KINDS: Final = (Kind.STOP_BEGUN, Kind.STOP_ENDED)
@@ -117,6 +122,7 @@ class Stops:
         self.overrides = Overrides()
         self._open: dict[str, StopPress] = {}
         self._beginning: list[Stop] = []
+        self._ending: list[str] = []
         self._seq = -1
         self._lock = threading.Lock()
 
@@ -162,6 +168,24 @@ class Stops:
         finally:
             with self._lock:
                 self._beginning.remove(stop)
+
+    @contextmanager
+    def ending(self, override_id: str) -> Iterator[None]:
+        """Hold back the order that used an override while the override's end is being recorded."""
+        with self._lock:
+            self._ending.append(override_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ending.remove(override_id)
+
+    def override_over(self, used: Override, now_us: int) -> str:
+        """Return why an order that passed under an override must not leave now, or nothing."""
+        with self._lock:
+            if used.override_id in self._ending:
+                return WITHDRAWN
+            return self.overrides.over(used, now_us)
 
     def open(self) -> tuple[StopPress, ...]:
         """Return the presses that have not ended, oldest first."""

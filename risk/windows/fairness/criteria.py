@@ -4,11 +4,9 @@ A firm sets its own criteria; until it has, those of the product count, which no
 run of the tests names the criteria by digest.
 
 Protected terms name what a person is. They, and the proxies that are listed, may enter neither a
-prompt nor the text of an intent. Terms are compared word by word, folded: NFKC, lower case.
+prompt nor the text of an intent. How terms are found in a text is in `risk.forms.terms`.
 """
 
-import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,15 +14,14 @@ from typing import Final
 
 from risk.forms.canonical import digest
 from risk.forms.documents import document_of, value_of
+from risk.forms.terms import is_findable
 
-MASK: Final = "[masked]"
 NOTICE_DAYS: Final = 14
 """Between the day on which criteria are agreed on and the first that they count for; our own."""
 AGREED, OBJECTED = "agreed", "objected"
 SIGNING: Final = ("risk", "compliance")
 """The roles whose agreement criteria need; others may agree or object."""
 _ATTRIBUTES: Final = frozenset({"region", "sector", "side", "agent", "client"})
-_WORD: Final = re.compile(r"\w+", re.UNICODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +120,7 @@ def _faults(criteria: FairnessCriteria, before: FairnessCriteria, today: date) -
         yield f"effective_day is not after that of version {before.version}"
     if not criteria.attributes or not _ATTRIBUTES.issuperset(criteria.attributes):
         yield f"attributes are some of {', '.join(sorted(_ATTRIBUTES))}"
-    if bad := sorted(one for one in criteria.terms if found_terms(one, criteria.terms) != (one,)):
+    if bad := sorted(one for one in criteria.terms if not is_findable(one)):
         yield f"the term {bad[0]!r} is not one folded word"
     if not criteria.proposer.strip():
         yield "nobody is named as the proposer"
@@ -149,39 +146,3 @@ def vote_faults(criteria: FairnessCriteria) -> Iterator[str]:
     for role in SIGNING:
         if role not in agreed:
             yield f"nobody of the role {role} agreed"
-
-
-def found_terms(text: str, terms: frozenset[str]) -> tuple[str, ...]:
-    """Return the listed terms that a text has as words, sorted."""
-    return tuple(sorted({word for word, _, _ in _words(text)} & terms))
-
-
-def masked(text: str, terms: frozenset[str]) -> str:
-    """Return the text with each listed word replaced by `MASK`."""
-    kept, at = [], 0
-    folded = unicodedata.normalize("NFKC", text)
-    for word, start, end in _words(text):
-        if word in terms:
-            kept += [folded[at:start], MASK]
-            at = end
-    return "".join([*kept, folded[at:]]) if kept else text
-
-
-def _words(text: str) -> list[tuple[str, int, int]]:
-    """Return the folded words of a text with their places in its NFKC form."""
-    folded = unicodedata.normalize("NFKC", text)
-    return [
-        (part.casefold(), found.start() + place, found.start() + place + len(part))
-        for found in _WORD.finditer(folded)
-        for place, part in _parts(found.group())
-    ]
-
-
-def _parts(word: str) -> list[tuple[int, str]]:
-    """Split a word at underscores, so that `client_gender` is two words."""
-    parts, at = [], 0
-    for part in word.split("_"):
-        if part:
-            parts.append((at, part))
-        at += len(part) + 1
-    return parts

@@ -182,8 +182,10 @@ def _end(own: DeskParts, found: OverrideLook, outcome: OverrideEnd, actor: str, 
         reason=reason,
         used_by=found.used_by,
     )
-    (record,) = own.tools.ledger.append(override_ended(ended), lane=Lane.URGENT)
-    own.section.stops.read(record.seq + 1)
+    stops = own.section.stops
+    with stops.ending(ended.override_id):  # the order that used it leaves no more, whoever is first
+        (record,) = own.tools.ledger.append(override_ended(ended), lane=Lane.URGENT)
+        stops.read(record.seq + 1)
     return record.seq
 
 

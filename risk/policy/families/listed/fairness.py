@@ -1,7 +1,8 @@
 """The lexicon of fairness: words of protected attributes, of proxies and of regions.
 
 Rules:
-- A word is compared folded (NFKC, lower case), as a whole word.
+- A word is compared folded (NFKC, lower case), as a whole word. One that no text could ever have
+  is refused.
 - A protected word holds a decision; a proxy or region needs a registered justification.
 - A new word needs both officers' signatures and no code.
 """
@@ -10,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from risk.forms.terms import folded_words, is_findable
 from risk.policy.stated import Day, Name, PolicyModel, Text
 
 Word = Annotated[str, Field(pattern=r"^\w{1,64}$")]
@@ -44,6 +46,10 @@ class FairnessLexicon(PolicyModel):
             raise ValueError("the lexicon has a word twice")
         if any(one.name != one.name.casefold() for one in self.words):
             raise ValueError("words stand in lower case")
+        for one in self.words:
+            if not is_findable(one.name):
+                found = " and ".join(folded_words(one.name)) or "letters or digits"
+                raise ValueError(f"no text can have the word {one.name!r}: write {found} instead")
         pairs = {(one.attribute, one.sort) for one in self.words}
         if len({attribute for attribute, _ in pairs}) != len(pairs):
             raise ValueError("an attribute has two sorts")

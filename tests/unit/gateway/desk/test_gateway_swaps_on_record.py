@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.persons.oversight import swaps
 from gateway.desk.persons.oversight.swaps import SwapsBody, lexicon_digest, record_swaps
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import ReplayDiffersError, RequestError
@@ -24,7 +25,10 @@ from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of
 from gateway.walk.journal.forecast import ForecastMade
 from inference.codec.codec import ReturnCodec
 from inference.codec.scaled import ScaledCodec, reads_numbers_only
+from inference.forecast.forecast import Forecast
+from inference.forecast.swaps import bound_1e8, quartile_range
 from risk.forms.canonical import canonical_bytes
+from risk.forms.documents import value_of
 from risk.policy.policy import policy_document, policy_from_document
 from risk.state.inputs.fairness import SwapShift
 from tests.doubles.full_policy import gathered_policy
@@ -32,6 +36,7 @@ from tests.doubles.memory_desk import AGENT, TABLE, MemoryDesk, memory_desk
 
 FLOOR, IQR = 20_000, 1_200_000
 BOUND = 300_000 + FLOOR
+MOVED = {"distance_1e8": 10**9, "flips": False, "p_value": "1/1"}
 MODEL = "a" * 64
 DAY_US = 86_400_000_000
 WORD = {"owner": "head of compliance", "why": "criteria of the firm", "review_by": "2027-05-21"}
@@ -45,6 +50,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryDesk:
     signed = tmp_path / "policy.json"
     signed.write_bytes(canonical_bytes(policy_document(policy_from_document(document))))
     monkeypatch.setattr(policy, "SHIPPED", signed)
+    monkeypatch.setattr(swaps, "quartile_range", lambda _: IQR)
     return memory_desk(tmp_path)
 
 
@@ -80,6 +86,12 @@ def row(attribute: str, distance: int, **changes: Any) -> dict[str, Any]:  # noq
     return given | {"significant": False, "flagged": distance > BOUND} | changes
 
 
+def forecast_of(desk: MemoryDesk) -> Forecast:
+    """Return the forecast of the first decision, as it is on record."""
+    (made, *_) = desk.log.records(kinds=(Kind.FORECAST_MADE,))
+    return value_of(Forecast, ForecastMade.of(made).forecast)
+
+
 def report(desk: MemoryDesk, *pairs: dict[str, Any], **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
     (made, *_) = desk.log.records(kinds=(Kind.FORECAST_MADE,))
     effect: dict[str, Any] = {"distance_1e8": 0, "flips": False, "p_value": "1/1"}
@@ -87,7 +99,7 @@ def report(desk: MemoryDesk, *pairs: dict[str, Any], **changes: Any) -> dict[str
         "decision_id": made.stream.partition("/")[2],
         "model": ForecastMade.of(made).model_digest,
         "swaps_digest": "5" * 64,
-        "paths": 16,
+        "paths": forecast_of(desk).n_paths + forecast_of(desk).n_dropped,
         "identity": effect,
         "placebo": effect | {"distance_1e8": FLOOR},
         "floor_1e8": FLOOR,
@@ -214,7 +226,13 @@ def test_a_shift_is_of_the_weights_in_force_and_beyond_the_floor() -> None:
         ({"decision_id": "nobody"}, "no forecast of the weights"),
         ({"floor_1e8": FLOOR + 1}, "floor_1e8"),
         ({"bound_1e8": BOUND + 1}, "bound_1e8"),
-        ({"iqr_1e8": IQR * 2}, "bound_1e8"),
+        ({"iqr_1e8": IQR * 2, "bound_1e8": IQR // 2 + FLOOR}, "iqr_1e8 is not what the recorded"),
+        ({"iqr_1e8": 2**52, "bound_1e8": 2**50 + FLOOR}, "iqr_1e8 is not what the recorded"),
+        ({"paths": 1}, "paths is not what the recorded"),
+        ({"identity": MOVED}, "identity is not what the recorded"),
+        ({"identity": MOVED | {"distance_1e8": 0, "flips": True}}, "identity is not what"),
+        ({"identity": {"result": "absent"}}, "identity is not what the recorded"),
+        ({"placebo": MOVED, "floor_1e8": 10**9, "bound_1e8": 10**9 + 300_000}, "floor_1e8"),
         ({"pairs": [row("client", BOUND + 1, flagged=False)]}, "flagged does not follow"),
         ({"pairs": [row("client", 0, flips=True)]}, "flagged does not follow"),
         ({"pairs": [row("client", 0, significant=True)]}, "significant does not follow"),
@@ -227,6 +245,30 @@ def test_what_its_own_effects_contradict_is_not_recorded(
     with pytest.raises(RequestError, match=problem):
         recorded(desk, row("client", BOUND + 1), **changes)
     assert not [*desk.log.records(kinds=(Kind.SWAPS_TESTED,))]
+
+
+def test_the_quartiles_are_those_of_the_recorded_forecast(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swaps, "quartile_range", quartile_range)
+    asked(desk)
+    forecast = forecast_of(desk)
+    by_level = dict(zip(forecast.levels_bp, forecast.quantiles_1e8, strict=True))
+    iqr = by_level[7500][-1] - by_level[2500][-1]
+    assert iqr > 0
+    for said in (iqr - 1, iqr + 1):
+        with pytest.raises(RequestError, match="iqr_1e8 is not what the recorded"):
+            recorded(desk, row("region", 0), iqr_1e8=said, bound_1e8=bound_1e8(FLOOR, said))
+    assert recorded(desk, row("region", 0), iqr_1e8=iqr, bound_1e8=bound_1e8(FLOOR, iqr))
+
+
+def test_a_placebo_that_moves_as_far_as_a_pair_widens_the_bound_no_more(desk: MemoryDesk) -> None:
+    asked(desk)
+    widest = {"placebo": MOVED, "floor_1e8": IQR // 4, "bound_1e8": IQR // 2}
+    with pytest.raises(RequestError, match="flagged does not follow"):
+        recorded(desk, row("client", IQR // 2 + 1, flagged=False), **widest)
+    recorded(desk, row("client", IQR // 2 + 1), **widest)
+    assert asked(desk).result == "rejected"
 
 
 @pytest.mark.parametrize("wrong", [{"p_value": "1/0"}, {"attribute": "neutral"}, {"terms": []}])

@@ -10,19 +10,23 @@ from hypothesis import strategies as st
 
 from inference.codec.codec import ReturnCodec
 from inference.engine.self_test import golden_snapshot
+from inference.errors import ForecastError
 from inference.forecast.swaps import (
     Attribute,
     Moved,
     Swap,
+    bound_1e8,
     flagged,
-    interquartile,
+    floor_of,
     median,
     moved,
+    quartile_range,
     sign_flip_p,
     swapped,
 )
 from inference.snapshot import Snapshot
 from tests.doubles.market_cases import news_at
+from tests.doubles.risk_cases import FORECAST
 
 REGION = Swap(
     attribute=Attribute.REGION,
@@ -92,7 +96,25 @@ def test_only_what_exceeds_floor_and_spread_is_flagged() -> None:
     turned = replace(STILL, flips=True)
     assert flagged(turned, floor_1e8=0, placebo=STILL, iqr_1e8=0)
     assert not flagged(turned, floor_1e8=0, placebo=turned, iqr_1e8=0)
-    assert (median([3, 1, 2, 4]), interquartile([1, 2, 3, 4, 5])) == (2, 2)
+    assert median([3, 1, 2, 4]) == 2
+
+
+@pytest.mark.parametrize(("iqr", "widest"), [(0, 100_000), (400_000, 100_000), (800_000, 200_000)])
+def test_a_placebo_at_most_doubles_the_bound(iqr: int, widest: int) -> None:
+    def floor(distance: int) -> int:
+        return floor_of(STILL, replace(STILL, distance_1e8=distance), iqr)
+
+    assert (floor(7), floor(widest), floor(10**12)) == (7, widest, widest)
+    assert bound_1e8(floor(10**12), iqr) == 2 * widest
+    assert floor_of(replace(STILL, distance_1e8=9), STILL, iqr) == 9
+
+
+def test_the_quartiles_are_those_at_the_horizon() -> None:
+    rows = ((-9, -90), (-2, -30), (0, 1), (3, 20), (8, 70))
+    given = replace(FORECAST, horizon=2, quantiles_1e8=rows)
+    assert quartile_range(given) == 50
+    with pytest.raises(ForecastError, match="no quartiles"):
+        quartile_range(replace(given, levels_bp=(500, 5000), quantiles_1e8=rows[:2]))
 
 
 def test_no_swap_changes_a_prompt_of_the_bundled_vocabulary() -> None:

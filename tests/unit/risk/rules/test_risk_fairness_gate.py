@@ -44,6 +44,22 @@ def with_lexicon(*words: dict[str, Any]) -> Policy:
 POLICY = with_lexicon(*WORDS)
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("client_gender", "write client and gender instead"),
+        ("a_b", "write a and b instead"),
+        ("_", "write letters or digits instead"),
+        ("\uff41frican", "write african instead"),
+        ("\u00aa", "write a instead"),
+        ("\u00b5", "lower case"),
+    ],
+)
+def test_a_word_that_no_text_can_have_is_refused(name: str, says: str) -> None:
+    with pytest.raises(PolicyError, match=says):
+        with_lexicon({"name": name, "attribute": "gender", "sort": "protected"})
+
+
 def look(**changes: Any) -> FairnessLook:  # noqa: ANN401 - any field
     empty = FairnessLook(basis_seq=1, words=(), masked=0, swaps=(), justified=())
     return replace(empty, **changes)

@@ -27,6 +27,9 @@ from risk.state.state import RiskState
 from risk.verdict import Action, RuleId, Verdict
 
 OVERRIDE_KINDS: Final = (Kind.OVERRIDE_GRANTED, Kind.OVERRIDE_ENDED)
+WITHDRAWN: Final = "override_withdrawn"
+EXPIRED: Final = "override_expired"
+"""Why an approved order that needed an override does not leave."""
 
 
 class OverrideEnd(StrEnum):
@@ -184,6 +187,16 @@ class Overrides:
             and found.ended is None
             and found.used_by in {"", decision_id}
         )
+
+    def over(self, used: Override, now_us: int) -> str:
+        """Return why an order that passed under an override may leave no more, or the empty text.
+
+        `now_us` is by the clock of the policy's status.
+        """
+        found = self._known.get(used.override_id)
+        if found is None or found.ended is OverrideEnd.WITHDRAWN:
+            return WITHDRAWN
+        return EXPIRED if found.ended is not None or now_us >= used.expires_us else ""
 
     def judge(self, policy: Policy, state: RiskState, intent: Intent) -> tuple[RiskState, Verdict]:
         """Return the verdict, and the state with the override that it uses, if it uses one.

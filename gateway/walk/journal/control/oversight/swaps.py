@@ -29,7 +29,8 @@ class SwapsTested(Contents, frozen=True, kw_only=True):
         tested_id: the decision that was sampled again.
         lexicon_digest: of the lexicon of the policy in force; empty without one.
         swaps_digest: SHA-256 of the file of swaps.
-        floor_1e8: what identity or placebo moved, the larger.
+        floor_1e8: what identity or placebo moved, the larger, up to what a pair may move.
+        iqr_1e8: distance of the recorded forecast's quartiles at its horizon.
         bound_1e8: epsilon: a pair that moves more is outside.
         pairs: attribute, terms and effect of each pair, or that its terms are absent.
         outside: how many pairs are outside.

@@ -13,8 +13,9 @@ from inference.codec import vocabulary
 from inference.codec.narrative import narrative_tokens
 from inference.snapshot import Direction, EventType, NewsItem, Strength
 from inference.weights.registry import load_pair
+from risk.forms.terms import MASK, found_terms
 from risk.intent import Intent
-from risk.windows.fairness.criteria import MASK, PRODUCT, found_terms
+from risk.windows.fairness.criteria import PRODUCT
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 PAIR = Path(__file__).parents[5] / "inference/models/pair_v1"

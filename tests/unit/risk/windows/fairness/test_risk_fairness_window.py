@@ -6,16 +6,10 @@ from fractions import Fraction
 from hashlib import sha256
 
 from risk.forms.documents import document_of
+from risk.forms.terms import MASK, found_terms, masked
 from risk.windows.fairness.accuracy import ForecastCase, accuracy
 from risk.windows.fairness.cases import Fairness
-from risk.windows.fairness.criteria import (
-    MASK,
-    PRODUCT,
-    criteria_digest,
-    criteria_of,
-    found_terms,
-    masked,
-)
+from risk.windows.fairness.criteria import PRODUCT, criteria_digest, criteria_of
 from risk.windows.fairness.proxies import association
 from risk.windows.fairness.sequence import combined, e_milli
 from risk.windows.fairness.window import (
