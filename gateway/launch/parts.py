@@ -252,8 +252,7 @@ def start_counterparty(
 
 def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
     """Return the tools of `decide`."""
-    settings = plan.settings.engine
-    pair = load_pair(settings.model)
+    settings, pair = plan.settings.engine, load_pair(plan.settings.engine.model)
     table, codec = load_table(pair), codec_for(pair)
     return Tools(
         ledger=ledger,
