@@ -18,6 +18,8 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
+from gateway.desk.agents.basket_requests import BasketRequest
+from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.reads import Reads
 from gateway.desk.requests import IntentRequest
 from gateway.evidence.publication.published import LogFiles
@@ -62,11 +64,12 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A site over a small desk with one held decision."""
+    """A site over a small desk with one held decision and a basket."""
 
     desk: SmallDesk
     app: FastAPI
     decision_id: str
+    basket_id: str
     cl_ord_id: str
 
     def browser(self, **headers: str) -> TestClient:
@@ -92,7 +95,7 @@ class Site:
             ("{seq}", "0"),
             ("{case_id}", "none"),
             ("{override_id}", "none"),
-            ("{basket_id}", "none"),
+            ("{basket_id}", self.basket_id),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
             ("{name}", "site.css"),
@@ -133,12 +136,24 @@ def site(postgres_dsn: str, tmp_path: Path) -> Iterator[Site]:
         desk = small_desk(ledger, reader, tmp_path, read_table(TABLE_FILE.read_bytes()))
         desk.play(2)
         asked = IntentRequest(client_key="held", instrument="NDXN", target_exposure_bp=2_700)
-        answer = desk.desk.submit(Caller(name="demo-agent", role=Role.AGENT), asked)
+        agent = Caller(name="demo-agent", role=Role.AGENT)
+        answer = desk.desk.submit(agent, asked)
+        legs = [
+            IntentRequest(client_key=name, instrument=name, target_exposure_bp=500)
+            for name in ("SPXN", "NDXN")
+        ]
+        basket = submit_basket(desk.desk, agent, BasketRequest(client_key="both", legs=legs))
         ledger.checkpoint_now()
         log, views = LogFiles(reader=reader), Views(reader, desk.table)
         app = build_site(desk.desk, desk.keyring, views, log=log)
         cl_ord_id = desk.desk.own.orders.placed()[-1].cl_ord_id
-        yield Site(desk=desk, app=app, decision_id=answer.decision_id, cl_ord_id=cl_ord_id)
+        yield Site(
+            desk=desk,
+            app=app,
+            decision_id=answer.decision_id,
+            basket_id=basket.basket_id,
+            cl_ord_id=cl_ord_id,
+        )
     reader.close()
 
 
@@ -228,6 +243,7 @@ def test_each_read_by_an_auditor_is_on_record_as_the_document_says(site: Site) -
             continue  # no split, no case and no review here, so nothing is shown
         what = (
             one.noted.replace("CLORDID", site.cl_ord_id)
+            .replace("basket/ID", f"basket/{site.basket_id}")
             .replace("/ID", f"/{site.decision_id}")
             .replace("ACCOUNT", RUN)
         )
