@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from fix.wire.messages import parse
 from gateway.clock import monotonic_us, pause, wall_us
+from gateway.installation.children.fix import FixChild
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App
 from gateway.walk.decision import Result
@@ -55,7 +57,11 @@ def assert_nothing_new(app: App, acknowledged_us: int) -> None:
     assert live_desk.received(capture, ORDER, after_us=acknowledged_us) == []
 
 
-def test_a_kill_holds_while_the_database_hangs(state: Path) -> None:
+def test_a_kill_holds_while_the_database_hangs(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child gets longer to confirm than a desk gives it: other tests share the processor."""
+    monkeypatch.setattr(FixChild, "kill", partialmethod(FixChild.kill, timeout_s=1.0))
     with live_desk.desk(state) as app:
         live_desk.rest_one(app)
         postmaster = int((state / "pg" / "data" / "postmaster.pid").read_text().split()[0])

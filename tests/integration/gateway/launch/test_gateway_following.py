@@ -79,6 +79,7 @@ def told(app: App) -> list[str]:
     return [str(r.body["condition"]) for r in found if r.body["feed"] == "bars file"]
 
 
+@pytest.mark.timeout(400)  # twelve gateways' readers are started again beside other tests
 @pytest.mark.parametrize("kills", [12])
 def test_lines_are_in_the_table_once_however_often_the_reader_is_killed(
     postgres_dsn: str, tmp_path: Path, kills: int
