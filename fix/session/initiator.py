@@ -336,9 +336,9 @@ class InitiatorSession:
     def redial(self, now_us: int, *, hurry: bool) -> None:
         """Let the engine try to log on at the profile's interval, or every second if `hurry`."""
         session = quickfix.Session.lookupSession(self._id)
-        trying, number = bool(session.sentLogon()), int(session.getExpectedSenderNum())
         if not self._started or self._callbacks.is_leaving or self.is_logged_on:
             return
+        trying, number = bool(session.sentLogon()), int(session.getExpectedSenderNum())
         advice = self._redial.step(now_us, hurry=hurry, trying=trying, number=number)
         session.setLogonTimeout(advice.patience_s)
         if advice.may_try and not session.isEnabled():

@@ -67,13 +67,14 @@ class Approvals:
         self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], code: int
     ) -> None:
         """Take an order, after comparing it with the record that approved it; each counts once."""
-        name, seq, number = text_of(body.get("cl_ord_id")), head["seq"], body.get("approving_seq")
+        name, seq, given = text_of(body.get("cl_ord_id")), head["seq"], body.get("approving_seq")
         self._names.add((head["stream"], name))
-        found = self._open.get(number) if type(number) is int else None
+        number = given if type(given) is int else -1
+        found = self._open.get(number)
         if found is None or found[0] != head["stream"]:
             report.find(code, f"order {name} has no approving record before it", seq)
             return
-        _, leaf, reserved = self._open.pop(number)  # type: ignore[arg-type]
+        _, leaf, reserved = self._open.pop(number)
         if "approving_leaf" in body and body["approving_leaf"] != leaf.hex():
             report.find(TAMPERED, f"order {name} has no approving record before it", seq)
         elif "approving_leaf" in body and name != order_name(leaf):

@@ -4,18 +4,20 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from audit.errors import LedgerError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
+from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import basket_id_of, submit_basket
 from gateway.desk.requests import IntentRequest
 from gateway.installation.policies import policy
+from gateway.surfaces.web.views.oversight.baskets import basket_view
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
@@ -90,6 +92,14 @@ def nothing_left(desk: MemoryDesk, answer: BasketResponse, why: str) -> None:
     assert not desk.small.broker.orders
     assert desk.reserved() == 0
     assert not list(desk.small.desk.own.orders.unsealed())
+    assert kept_back(desk, answer) == len(answer.legs)
+
+
+def kept_back(desk: MemoryDesk, answer: BasketResponse) -> int:
+    """How many orders did not leave, as the basket's page says."""
+    shown = basket_view(cast("LedgerReader", desk.log), answer.basket_id)
+    assert shown is not None
+    return shown.kept_back
 
 
 REFUSED = HandResult(outcome="refused", reason="throttled")
@@ -110,6 +120,7 @@ def test_what_follows_a_refused_order_is_kept_back(desk: MemoryDesk) -> None:
     assert (answer.result, answer.reason) == ("partly_sent", "leg 2 did not leave: throttled")
     assert [one.result for one in answer.legs] == ["approved", "not_sent", "not_sent"]
     assert whys(answer)[1:] == ["throttled", REST]
+    assert kept_back(desk, answer) == 2
     assert len(desk.small.broker.orders) == 1
 
 

@@ -5,12 +5,16 @@ Not here: the legs' own records (`gateway.surfaces.web.views.decision`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from audit.evidence.bundle import baskets_of
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.surfaces.web.views.body import Body
+
+_NOT_SENT: Final = frozenset({"withdrawn", "refused"})
+"""How the decision of an approved order is sealed that never left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,11 @@ class LegRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasketView:
-    """A basket; without an outcome `decided_seq` is None."""
+    """A basket; without an outcome `decided_seq` is None.
+
+    Attributes:
+        kept_back: how many orders did not leave although the whole was approved.
+    """
 
     basket_id: str
     account: str
@@ -37,6 +45,7 @@ class BasketView:
     decided_seq: int | None
     outcome: str
     reason: str
+    kept_back: int
     legs: tuple[LegRow, ...]
 
 
@@ -63,6 +72,7 @@ def _view(reader: LedgerReader, found: Mapping[Kind, Record]) -> BasketView | No
     told = {one.text("decision_id"): one for one in whole.children("legs")}
     legs = received.body.get("legs")
     names = [str(one) for one in legs] if isinstance(legs, list) else []
+    rows = tuple(_leg(reader, one, told.get(one, Body(None))) for one in names)
     return BasketView(
         basket_id=asked.text("basket_id"),
         account=asked.text("account"),
@@ -73,7 +83,11 @@ def _view(reader: LedgerReader, found: Mapping[Kind, Record]) -> BasketView | No
         decided_seq=None if decided is None else decided.seq,
         outcome=whole.text("outcome") or "open",
         reason=whole.text("reason"),
-        legs=tuple(_leg(reader, one, told.get(one, Body(None))) for one in names),
+        kept_back=sum(
+            whole.text("outcome") == one.result == "approved" and one.outcome in _NOT_SENT
+            for one in rows
+        ),
+        legs=rows,
     )
 
 
