@@ -16,7 +16,7 @@ Source: Corsi (2009), J. Financ. Econom. 7(2); Barone-Adesi et al. (1999).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, stdtr
@@ -84,74 +84,66 @@ def fhs(past: History, horizons: tuple[int, ...], rng: np.random.Generator) -> P
 
 
 class Garch:
-    """GARCH-t or GJR-t; keeps the fit of the last quarter that it saw."""
+    """GARCH-t or GJR-t; keeps the fit of the last quarter that it saw.
 
-    def __init__(self, *, leverage: bool) -> None:
-        self._leverage = leverage
-        self._fits: dict[tuple[str, int, int], VarianceLaw | None] = {}
-
-    def __call__(
-        self, past: History, horizons: tuple[int, ...], rng: np.random.Generator
-    ) -> Predicted | None:
-        """Return the law, or None before a year of returns or where the fit did not end."""
-        closes = [int(v) for v in past.closes_us]
-        window = fit_window(closes, len(closes) - 1)
-        key = (past.name, window.stop - window.start, closes[window.stop - 1])
-        if key not in self._fits:
-            part = [float(v) for v in past.returns[window.start : max(window.stop - 1, 0)]]
-            self._fits = {key: fit_law(part, leverage=self._leverage)}
-        found = self._fits[key]
-        if found is None:
-            return None
-        values = [float(v) for v in past.returns]
-        start = float(np.mean(past.returns**2))
-        variance = max(conditional_variances(found, values, start)[-1], _FLOOR)
-        return _garch(found, variance, [1.0] * max(horizons, default=1), horizons, rng)
-
-
-class GarchByHour:
-    """GARCH-t on returns over the size of their hour of the week; keeps a quarter's fit.
-
-    The next bar ends in the next usual hour of the series, as for the codec's own scale.
+    `by_hour`: on returns over the size of their hour of the week; the next bar ends in the series'
+    next usual hour, as for the codec's own scale.
     """
 
-    def __init__(self) -> None:
-        self._fits: dict[tuple[str, int, int], tuple[Season, VarianceLaw] | None] = {}
+    def __init__(self, *, leverage: bool, by_hour: bool = False) -> None:
+        self._leverage = leverage
+        self._by_hour = by_hour
+        self._fits: dict[tuple[str, int, int], _Fit | None] = {}
 
     def __call__(
         self, past: History, horizons: tuple[int, ...], rng: np.random.Generator
     ) -> Predicted | None:
-        """Return the law, or None for daily bars and where a fit did not end."""
-        if past.frequency is not Frequency.HOURLY:
+        """Return the law; None by hour for daily bars, and where a fit is short or did not end."""
+        if self._by_hour and past.frequency is not Frequency.HOURLY:
             return None
-        closes = [int(v) for v in past.closes_us]
+        closes, values = [int(v) for v in past.closes_us], [float(v) for v in past.returns]
         window = fit_window(closes, len(closes) - 1)
         key = (past.name, window.stop - window.start, closes[window.stop - 1])
-        values = [float(v) for v in past.returns]
         if key not in self._fits:
             part = slice(window.start, max(window.stop - 1, 0))
-            self._fits = {key: _fit_by_hour(closes[1:][part], values[part])}
+            self._fits = {key: self._fit(closes[1:][part], values[part])}
         found = self._fits[key]
         if found is None:
             return None
-        season, law = found
-        flat, _ = flattened(season, closes[1:], values, [None] * len(values))
+        flat = _flat(found.season, closes[1:], values)
         start = float(np.mean(np.square(flat)))
-        variance = max(conditional_variances(law, flat, start)[-1], _FLOOR)
-        hour, sizes = season.hour(closes[-1]), []
-        for _ in range(max(horizons, default=1)):
-            hour = season.next(hour)
-            sizes.append(season.size(hour))
-        return _garch(law, variance, sizes, horizons, rng)
+        variance = max(conditional_variances(found.law, flat, start)[-1], _FLOOR)
+        sizes = _sizes_ahead(found.season, closes[-1], max(horizons, default=1))
+        return _garch(found.law, variance, sizes, horizons, rng)
+
+    def _fit(self, closes: list[int], returns: list[float]) -> "_Fit | None":
+        season = fit_season(closes, returns) if self._by_hour else None
+        if self._by_hour and season is None:
+            return None
+        law = fit_law(_flat(season, closes, returns), leverage=self._leverage)
+        return None if law is None else _Fit(season, law)
 
 
-def _fit_by_hour(closes: list[int], returns: list[float]) -> tuple[Season, VarianceLaw] | None:
-    season = fit_season(closes, returns)
+class _Fit(NamedTuple):
+    season: Season | None
+    law: VarianceLaw
+
+
+def _flat(season: Season | None, closes: list[int], returns: list[float]) -> list[float]:
     if season is None:
-        return None
-    flat, _ = flattened(season, closes, returns, [None] * len(returns))
-    law = fit_law(flat, leverage=False)
-    return None if law is None else (season, law)
+        return returns
+    return flattened(season, closes, returns, [None] * len(returns))[0]
+
+
+def _sizes_ahead(season: Season | None, close_us: int, bars: int) -> list[float]:
+    """Return the size of the hour in which each coming bar is expected; 1 without a season."""
+    if season is None:
+        return [1.0] * bars
+    hour, sizes = season.hour(close_us), []
+    for _ in range(bars):
+        hour = season.next(hour)
+        sizes.append(season.size(hour))
+    return sizes
 
 
 def _garch(
@@ -217,7 +209,7 @@ def rivals() -> dict[str, Rival]:
         "har-range": har,
         "garch-t": Garch(leverage=False),
         "gjr-t": Garch(leverage=True),
-        "garch-hour": GarchByHour(),
+        "garch-hour": Garch(leverage=False, by_hour=True),
     }
 
 
