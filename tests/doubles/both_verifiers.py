@@ -2,13 +2,21 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from audit.verifier.verify import main
+from tests.doubles.audit_log import dump_of
+from tests.doubles.broker_files import SIGNER, SignedLog
 
+Change = Callable[[Draft], Draft]
 SECOND = Path(__file__).resolve().parents[2] / "audit/verifier/verify.mjs"
 
 
@@ -34,3 +42,24 @@ def both(
         differs = "\n".join(unified_diff(lines, others))
         raise AssertionError(f"{code} and {done.returncode}\n{differs}{done.stderr}")
     return code, first
+
+
+def both_about(log: SignedLog, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Ask both about a log as a dump, with the key of its signer."""
+    dump = folder / "dump"
+    dump.write_bytes(b"".join(dump_of(log)))
+    return both(capsys, str(dump), "--key", str(SIGNER.vkey))
+
+
+def told(kind: Kind, **changes: object) -> Change:
+    """Return a change of the payload of one kind; a function is given the old value."""
+
+    def change(draft: Draft) -> Draft:
+        if draft.kind is not kind:
+            return draft
+        payload: dict[str, Any] = dict(draft.payload)
+        for name, value in changes.items():
+            payload[name] = value(payload.get(name)) if callable(value) else value
+        return replace(draft, payload=payload)
+
+    return change

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +11,17 @@ import pytest
 from audit.evidence.bundle import build_bundle
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from tests.doubles.audit_log import dump_of
-from tests.doubles.both_verifiers import both
+from tests.doubles.both_verifiers import Change, both, both_about, told
 from tests.doubles.broker_files import SIGNER, Broker, SignedLog, two_orders, written_again
 from tests.doubles.evidence_log import MemoryReader
 from tests.doubles.memory_desk import memory_desk
 from tests.doubles.walk_scenes import SCENES
 
-Change = Callable[[Draft], Draft]
 Ask = Callable[[SignedLog], tuple[int, str]]
 
 
 def as_it_is(draft: Draft) -> Draft:
     return draft
-
-
-def told(kind: Kind, **changes: object) -> Change:
-    """Return a change of the payload of one kind."""
-
-    def change(draft: Draft) -> Draft:
-        payload: dict[str, Any] = {**draft.payload, **changes}
-        return replace(draft, payload=payload) if draft.kind is kind else draft
-
-    return change
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +37,7 @@ def log(made: SignedLog) -> SignedLog:
 
 @pytest.fixture
 def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
-    def asked(log: SignedLog) -> tuple[int, str]:
-        dump = tmp_path / "dump"
-        dump.write_bytes(b"".join(dump_of(log)))
-        return both(capsys, str(dump), "--key", str(SIGNER.vkey))
-
-    return asked
+    return partial(both_about, folder=tmp_path, capsys=capsys)
 
 
 def test_a_sound_log_has_both_for_every_order(log: SignedLog, ask: Ask) -> None:
