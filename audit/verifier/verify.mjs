@@ -1513,12 +1513,22 @@ function fieldsOfOrder({ fields }) {
 
 /** Kinds that only an announced order has. */
 const ANNOUNCED = ["order_sent", "order_refused", "order_unknown", "order_reported"];
+const SEVERITY = ["ALLOW", "WARN", "THROTTLE", "HOLD", "REJECT", "HALT", "KILL"];
+
+/** Return the action of a verdict, or nothing if it is not the worst of its results. */
+function worstOf(verdict) {
+  const actions = Array.isArray(verdict?.results) ? verdict.results.map((one) => SEVERITY.indexOf(one?.action)) : [];
+  if (!actions.length || actions.includes(-1)) return "";
+  const worst = SEVERITY[actions.reduce((one, other) => Math.max(one, other))];
+  return verdict.action === worst ? worst : "";
+}
 
 /** Orders and the records that they rest on: an approving verdict, then an announcement. */
 class Approvals {
   #seen = new Map();
   #open = new Map(); // the approvals that no order used yet
   #names = new Set();
+  #agreed = new Map(); // what a person agreed to in a decision
 
   /** Take one record whose bytes were verified, in order. */
   see(report, { seq, stream, stream_seq: place, kind }, payload, leaf) {
@@ -1526,9 +1536,19 @@ class Approvals {
     const before = this.#seen.get(stream) ?? 0, name = said(payload.cl_ord_id);
     this.#seen.set(stream, before + 1);
     const code = before === place ? TAMPERED : NOT_CHECKABLE; // an earlier record is not here, or unknown
-    if (kind === "verdict_given" && payload.result === "approved") this.#open.set(seq, { home: stream, leaf, reserved: payload.reservation });
+    if (kind === "verdict_given" && payload.result === "approved") {
+      this.#open.set(seq, { home: stream, leaf, reserved: payload.reservation });
+      this.#permitted(report, { seq, stream }, payload, code);
+    } else if (kind === "approval_given") this.#agreed.set(stream, said(payload.band));
     else if (kind === "order_sending") this.#announce(report, { seq, stream }, payload, code);
     else if (ANNOUNCED.includes(kind) && !this.#names.has(keyOf(stream, name))) report.find(code, `order ${name} was never announced before it`, seq);
+  }
+
+  /** Report an approval that its verdict does not permit; a hold needs a person's yes. */
+  #permitted(report, { seq, stream }, { verdict, approval }, code) {
+    const worst = worstOf(verdict);
+    if (!["ALLOW", "WARN", "HOLD"].includes(worst)) report.find(TAMPERED, "approved against its own verdict", seq);
+    else if (worst === "HOLD" && said(approval) !== this.#agreed.get(stream)) report.find(code, "approved although held, and nobody agreed to it", seq);
   }
 
   /** Take an order, after comparing it with the record that approved it; each counts once. */

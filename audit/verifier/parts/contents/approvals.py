@@ -1,7 +1,7 @@
 """Orders and the records that they rest on: an approving verdict, then an announcement.
 
 The records alone show it; no broker's file is needed. An order that nothing approved, or that was
-never announced, contradicts them.
+never announced, contradicts them. So does an approval that its verdict's results do not permit.
 
 Not here: what the broker filled (`fills`), how the verdict follows from its state (a replay).
 """
@@ -17,6 +17,7 @@ from audit.verifier.parts.report import NOT_CHECKABLE, TAMPERED, Report
 FIX_SIDES = {"1": "BUY", "2": "SELL", "5": "SELL", "6": "SELL"}
 _ANNOUNCED = frozenset({"order_sent", "order_refused", "order_unknown", "order_reported"})
 """Kinds that only an announced order has."""
+_SEVERITY = ("ALLOW", "WARN", "THROTTLE", "HOLD", "REJECT", "HALT", "KILL")
 
 
 def order_name(leaf: bytes) -> str:
@@ -33,6 +34,17 @@ def fields_of(body: Mapping[str, Any]) -> dict[Any, Any]:
     return dict(reversed(texts))
 
 
+def worst_of(verdict: object) -> str:
+    """Return the action of a verdict, or nothing if it is not the worst of its results."""
+    results = verdict.get("results") if isinstance(verdict, dict) else None
+    found = results if isinstance(results, list) else []
+    actions = [text_of(one.get("action")) if isinstance(one, dict) else "" for one in found]
+    if not isinstance(verdict, dict) or not actions or not set(_SEVERITY).issuperset(actions):
+        return ""
+    worst = max(actions, key=_SEVERITY.index)
+    return worst if verdict.get("action") == worst else ""
+
+
 @dataclass(slots=True)
 class Approvals:
     """The approvals that no order used yet, and the announced orders; give it every record.
@@ -44,6 +56,7 @@ class Approvals:
     _seen: dict[str, int] = field(default_factory=dict)
     _open: dict[int, tuple[str, bytes, object]] = field(default_factory=dict)
     _names: set[tuple[str, str]] = field(default_factory=set)
+    _agreed: dict[str, str] = field(default_factory=dict)
 
     def see(
         self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes
@@ -57,11 +70,24 @@ class Approvals:
         code = TAMPERED if before == head["stream_seq"] else NOT_CHECKABLE
         if kind == "verdict_given" and body.get("result") == "approved":
             self._open[head["seq"]] = (stream, leaf, body.get("reservation"))
+            self._permitted(report, head, body, code)
+        elif kind == "approval_given":
+            self._agreed[stream] = text_of(body.get("band"))
         elif kind == "order_sending":
             self._announce(report, head, body, code)
         elif kind in _ANNOUNCED and (stream, text_of(body.get("cl_ord_id"))) not in self._names:
             name = text_of(body.get("cl_ord_id"))
             report.find(code, f"order {name} was never announced before it", head["seq"])
+
+    def _permitted(
+        self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], code: int
+    ) -> None:
+        """Report an approval that its verdict does not permit; a hold needs a person's yes."""
+        worst, agreed = worst_of(body.get("verdict")), text_of(body.get("approval"))
+        if worst not in {"ALLOW", "WARN", "HOLD"}:
+            report.find(TAMPERED, "approved against its own verdict", head["seq"])
+        elif worst == "HOLD" and agreed != self._agreed.get(head["stream"]):
+            report.find(code, "approved although held, and nobody agreed to it", head["seq"])
 
     def _announce(
         self, report: Report, head: Mapping[str, Any], body: Mapping[str, Any], code: int

@@ -15,7 +15,7 @@ from tests.doubles.both_verifiers import Change, both, both_about, told
 from tests.doubles.broker_files import SIGNER, Broker, SignedLog, two_orders, written_again
 from tests.doubles.evidence_log import MemoryReader
 from tests.doubles.memory_desk import memory_desk
-from tests.doubles.walk_scenes import SCENES
+from tests.doubles.walk_scenes import SCENES, held_and_approved
 
 Ask = Callable[[SignedLog], tuple[int, str]]
 
@@ -75,6 +75,56 @@ def test_what_the_order_rests_on_is_found_without_a_brokers_file(
 ) -> None:
     code, said = ask(written_again(log, change))
     assert (code, why in said) == (1, True), said
+
+
+def worse(verdict: Any) -> dict[str, Any]:  # noqa: ANN401 - a verdict's document
+    """The verdict with one result that refuses, and the action it had."""
+    first, *others = verdict["results"]
+    return {**verdict, "results": [{**first, "action": "REJECT"}, *others]}
+
+
+def refusing(verdict: Any) -> dict[str, Any]:  # noqa: ANN401 - a verdict's document
+    """The same with the action that follows."""
+    return {**worse(verdict), "action": "REJECT"}
+
+
+def also(result: object, verdict: Any) -> dict[str, Any]:  # noqa: ANN401 - a verdict's document
+    """The verdict with one more result, which is none."""
+    return {**verdict, "results": [*verdict["results"], result]}
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        *(worse, refusing, None, "ALLOW", {}, {"action": "ALLOW", "results": []}),
+        *(partial(also, None), partial(also, {}), partial(also, "x")),
+    ],
+)
+def test_an_approval_against_its_own_verdict_is_found(
+    log: SignedLog, ask: Ask, verdict: object
+) -> None:
+    code, said = ask(written_again(log, told(Kind.VERDICT_GIVEN, verdict=verdict)))
+    assert (code, "approved against its own verdict" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        told(Kind.APPROVAL_GIVEN, band=lambda band: {**band, "approver": "somebody else"}),
+        told(Kind.VERDICT_GIVEN, approval=None),
+        told(Kind.VERDICT_GIVEN, approval={}),
+    ],
+)
+def test_a_held_order_that_nobody_agreed_to_is_found(
+    tmp_path: Path, ask: Ask, change: Change
+) -> None:
+    desk = memory_desk(tmp_path / "desk")
+    held_and_approved(desk)
+    log = Broker(desk).ledger()
+    code, said = ask(written_again(log, as_it_is))
+    assert code == 0, said
+    code, said = ask(written_again(log, change))
+    assert (code, "approved although held, and nobody agreed to it" in said) == (1, True), said
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,17 @@ def use(
         "reservation": RESERVED,
         "state": {"override": {**TERMS, **changes}},
         "policy_status": {"checked_at_us": at_us},
-        "verdict": {"results": [{"rule_id": limit[0], "check": limit[1], "reason": "OVERRIDDEN"}]},
+        "verdict": {
+            "action": "ALLOW",
+            "results": [
+                {
+                    "rule_id": limit[0],
+                    "check": limit[1],
+                    "reason": "OVERRIDDEN",
+                    "action": "ALLOW",
+                }
+            ],
+        },
     }
     payload |= order or {}
     seq = len(log.rows)
