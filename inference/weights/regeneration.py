@@ -13,7 +13,8 @@ in their last bits.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import fsum, inf, log
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,8 +44,7 @@ class Regeneration:
     faults: tuple[str, ...]  # numbers outside the tolerance, by trajectory and step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
+class _Pair(NamedTuple):
     where: str
     recorded: float
     again: float
@@ -102,10 +102,14 @@ def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
         for i, (a, b) in enumerate(zip(evidence.first_row, rows.target[0][0], strict=True))
     ]
     numbers = _Numbers(evidence, table)
-    pairs.append(numbers.entropy("first entropy", evidence.first_entropy, rows.target[0][0]))
+    entropies = [_entropies(path) for path in rows.target]
+    pairs.append(_entropy("first entropy", evidence.first_entropy, entropies[0][0]))
     for r in evidence.rounds:
         drafted = None if rows.draft is None else rows.draft[r.trajectory][r.step :]
         pairs.extend(numbers.round(r, rows.target[r.trajectory][r.step :], drafted))
+        name, again = _named(r), entropies[r.trajectory][r.step :]
+        for j, value in enumerate(r.entropies):
+            pairs.append(_entropy(f"{name} entropy {j}", value, again[j]))
     return Regeneration(
         target_rows=sum(len(path) for path in rows.target),
         drafter_rows=sum(len(r.q) for r in evidence.rounds),
@@ -129,16 +133,14 @@ class _Numbers:
         self._table: Doubles = rows.astype(np.float64)
 
     def round(self, r: RoundEvidence, rows: Doubles, drafted: Doubles | None) -> Iterator[_Pair]:
-        """Yield every number of a round; `rows` start at its step."""
-        name = f"trajectory {r.trajectory} step {r.step}:"
+        """Yield every number of a round but its entropies; `rows` start at its step."""
+        name = _named(r)
         for j in range(r.verified):
             at = r.drafts[j] - self._start
             yield _pair(f"{name} p {j}", r.p[j], rows[j][at])
             if drafted is not None:
                 yield _pair(f"{name} q {j}", r.q[j], drafted[j][at])
                 yield _pair(f"{name} q sum {j}", r.q_picks[j].before, drafted[j][:at].sum())
-        for j, value in enumerate(r.entropies):
-            yield self.entropy(f"{name} entropy {j}", value, rows[j])
         last, row = r.token - self._start, rows[r.accepted]
         yield _pair(f"{name} token p", r.token_p, row[last])
         if r.picked is None:
@@ -152,14 +154,20 @@ class _Numbers:
         yield _pair(f"{name} token sum", r.picked.before, picked_from[:last].sum())
         yield _pair(f"{name} token total", r.picked.total, picked_from.sum())
 
-    def entropy(self, where: str, recorded: int, row: Doubles) -> _Pair:
-        return _Pair(
-            where=where,
-            recorded=recorded / ENTROPY_SCALE,
-            again=-fsum(value * log(value) for value in map(float, row) if value > 0.0),
-            tolerance=ENTROPY_TOLERANCE,
-        )
+
+def _named(r: RoundEvidence) -> str:
+    return f"trajectory {r.trajectory} step {r.step}:"
+
+
+def _entropies(rows: Doubles) -> Doubles:
+    """Return the entropy of each row, nats; an impossible bin adds nothing."""
+    logs = np.log(rows, out=np.zeros_like(rows), where=rows > 0.0)
+    return np.asarray(-(rows * logs).sum(axis=-1))
+
+
+def _entropy(where: str, recorded: int, again: float) -> _Pair:
+    return _Pair(where, recorded / ENTROPY_SCALE, float(again), ENTROPY_TOLERANCE)
 
 
 def _pair(where: str, recorded: float, again: float) -> _Pair:
-    return _Pair(where=where, recorded=recorded, again=float(again), tolerance=ROW_TOLERANCE)
+    return _Pair(where, recorded, float(again), ROW_TOLERANCE)
