@@ -10,7 +10,9 @@ Rules:
   Whatever is not ordinary is judged rule by rule with `run`, which the lists are tested against.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
+from operator import gt
 from typing import Any, Final, NamedTuple, TypeVar
 
 from risk.forms.canonical import RANGE
@@ -54,7 +56,9 @@ _PASS: Final = (Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, "")
 _NOT_APPLICABLE, _REFUSED = Outcome.NOT_APPLICABLE, Outcome.REFUSED
 _PASSED, _ALLOW, _WARN, _REJECT = Outcome.PASS, Action.ALLOW, Action.WARN, Action.REJECT
 _DISARMED, _NEAR = Reason.DISARMED, Reason.NEAR_LIMIT
-_NUMBERS: Final = frozenset({int, type(None)})
+_INTEGER: Final = frozenset({int})
+_NOTHING: Final = Measured(observed=0, limit=0)
+"""Stands for a check that is no plain measurement."""
 
 
 def evaluate(
@@ -110,20 +114,31 @@ def _usual(state: RiskState) -> bool:
 
 
 class _Row(NamedTuple):
-    """One rule in a plan; `maxima` says of each check whether its limit is a maximum."""
+    """One rule in a plan; its checks stand at the places from `first` up to `end`."""
 
     rule: Rule
     measure: Callable[[RuleCase], tuple[Measured, ...]]
+    first: int
+    end: int
     armed: bool
     note: str
-    maxima: tuple[bool, ...]
+    blank: tuple[Measured, ...]
 
 
 class _Plan(NamedTuple):
-    """What is the same in every verdict of one policy on one instrument."""
+    """What is the same in every verdict of one policy on one instrument.
+
+    Attributes:
+        at: The row of each place.
+        minima: Places where the limit is a minimum.
+        disarmed: Places of rules that the policy disarms.
+    """
 
     judging: tuple[Rule, ...]
     rows: tuple[_Row, ...]
+    at: tuple[_Row | None, ...]
+    minima: tuple[int, ...]
+    disarmed: frozenset[int]
     names: str
 
 
@@ -132,11 +147,11 @@ class _Trace:
 
     __slots__ = ("judging", "limits", "names", "observed", "others")
 
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(
+        self, plan: _Plan, observed: list[Any], limits: list[Any], others: list[_Other]
+    ) -> None:
         self.judging, self.names = plan.judging, plan.names
-        self.observed: list[Any] = [0, 0, 0]
-        self.limits: list[Any] = [0, 0, 0]
-        self.others: list[_Other] = []
+        self.observed, self.limits, self.others = observed, limits, others
 
     def verdict(self, heads: tuple[str, str, str]) -> Verdict:
         """Return the verdict whose results are made when they are read."""
@@ -175,38 +190,69 @@ class _Trace:
 
 def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
     """Return what every rule measured, or None where one fails: then each rule is `run`."""
-    trace = _Trace(plan)
-    observed, limits, others = trace.observed, trace.limits, trace.others
-    place, refused = len(observed), 0
-    for rule, measure, armed, note, maxima in plan.rows:
-        first = place
+    found = [_NOTHING] * len(_READABLE)
+    refused: dict[int, Reason] = {}
+    for row in plan.rows:
         try:
-            for is_maximum, found in zip(maxima, measure(case), strict=True):
-                value, limit, waived = found.observed, found.limit, found.waived
-                observed.append(value)
-                limits.append(limit)
-                if not armed:
-                    others.append((place, _NOT_APPLICABLE, _ALLOW, _DISARMED, note))
-                elif waived is not None:
-                    others.append((place, _NOT_APPLICABLE, _ALLOW, waived, ""))
-                elif value > limit if is_maximum else value < limit:
-                    others.append((place, *_breach(rule.checks[place - first], found)))
-                elif found.warn_at is not None and value > whole(found.warn_at):
-                    others.append((place, _PASSED, _WARN, _NEAR, ""))
-                place += 1
+            found += row.measure(case)
         except RuleRefusal as refusal:
-            del observed[first:], limits[first:]
-            while others and others[-1][0] >= first:
-                others.pop()
-            observed += (None,) * len(maxima)
-            limits += (None,) * len(maxima)
-            refused += len(maxima)
-            place = first + len(maxima)
-            outcome, action = (_REFUSED, _REJECT) if armed else (_NOT_APPLICABLE, _ALLOW)
-            others += [(at, outcome, action, refusal.reason, note) for at in range(first, place)]
+            found[row.first :] = row.blank
+            refused |= dict.fromkeys(range(row.first, row.end), refusal.reason)
         except Exception:  # noqa: BLE001 - `run` finds again what fails, and refuses
             return None
-    return trace if _in_range(observed, refused) and _in_range(limits, refused) else None
+        if len(found) != row.end:
+            return None
+    try:
+        return _traced(plan, found, refused)
+    except Exception:  # noqa: BLE001 - likewise
+        return None
+
+
+def _traced(plan: _Plan, found: list[Measured], refused: Mapping[int, Reason]) -> _Trace | None:
+    """Return the trace of what all rules measured, or None if a number is none or out of range."""
+    observed: list[Any] = [one.observed for one in found]
+    limits: list[Any] = [one.limit for one in found]
+    if not _in_range(observed) or not _in_range(limits):
+        return None
+    others = list(_others(plan, found, refused, _over(plan, observed, limits)))
+    for place in refused:
+        observed[place] = limits[place] = None
+    return _Trace(plan, observed, limits, others)
+
+
+def _over(plan: _Plan, observed: list[int], limits: list[int]) -> list[bool]:
+    """Return of each check whether it is outside its limit."""
+    over = list(map(gt, observed, limits))
+    for place in plan.minima:
+        over[place] = observed[place] < limits[place]
+    return over
+
+
+def _others(
+    plan: _Plan, found: list[Measured], refused: Mapping[int, Reason], over: list[bool]
+) -> Iterator[_Other]:
+    """Yield the checks that are no plain passes, in order."""
+    places = {*compress(range(len(over)), over), *refused, *plan.disarmed}
+    places.update(
+        place
+        for place, one in enumerate(found)
+        if one.waived is not None or one.warn_at is not None
+    )
+    for place in sorted(places):
+        row, one = plan.at[place], found[place]
+        if row is None:
+            continue
+        if place in refused:
+            outcome, action = (_REFUSED, _REJECT) if row.armed else (_NOT_APPLICABLE, _ALLOW)
+            yield place, outcome, action, refused[place], row.note
+        elif not row.armed:
+            yield place, _NOT_APPLICABLE, _ALLOW, _DISARMED, row.note
+        elif one.waived is not None:
+            yield place, _NOT_APPLICABLE, _ALLOW, one.waived, ""
+        elif over[place]:
+            yield place, *_breach(row.rule.checks[place - row.first], one)
+        elif one.warn_at is not None and one.observed > whole(one.warn_at):
+            yield place, _PASSED, _WARN, _NEAR, ""
 
 
 def _breach(check: Check, found: Measured) -> tuple[Outcome, Action, Reason, str]:
@@ -218,14 +264,9 @@ def _breach(check: Check, found: Measured) -> tuple[Outcome, Action, Reason, str
     )
 
 
-def _in_range(numbers: list[Any], refused: int) -> bool:
-    """Return whether every check has an integer so small that its margin is in range.
-
-    Only the checks of rules that refused have none: a waived check without a number is no pass.
-    """
-    if not _NUMBERS.issuperset(map(type, numbers)) or numbers.count(None) != refused:
-        return False
-    return bool(2 * sum(map(abs, filter(None, numbers))) < RANGE)
+def _in_range(numbers: list[Any]) -> bool:
+    """Return whether every check has an integer so small that its margin is in range."""
+    return _INTEGER.issuperset(map(type, numbers)) and 2 * sum(map(abs, numbers)) < RANGE
 
 
 def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
@@ -233,8 +274,12 @@ def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
     kept = numbers.plan
     if isinstance(kept, _Plan) and kept.judging is judging:
         return kept
+    rows: list[_Row] = []
+    at: list[_Row | None] = [None] * len(_READABLE)
     try:
-        rows = tuple(_row(numbers, rule) for rule in judging)
+        for rule in judging:
+            rows.append(_row(numbers, rule, len(at)))
+            at += [rows[-1]] * len(rule.checks)
     except Exception:  # noqa: BLE001 - a refusal for each rule, by `run`
         return None
     names = [(RuleId.R00, check, 1, Scope.ORDER, Unit.FLAG, Bound.MAX) for check, _ in _READABLE]
@@ -243,16 +288,26 @@ def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
         for rule in judging
         for check in rule.checks
     ]
-    numbers.plan = made = _Plan(judging, rows, names_digest(names))
+    numbers.plan = made = _Plan(
+        judging=judging,
+        rows=tuple(rows),
+        at=tuple(at),
+        minima=tuple(place for place, one in enumerate(names) if one[-1] is Bound.MIN),
+        disarmed=frozenset(
+            place for row in rows if not row.armed for place in range(row.first, row.end)
+        ),
+        names=names_digest(names),
+    )
     return made
 
 
-def _row(numbers: Numbers, rule: Rule) -> _Row:
+def _row(numbers: Numbers, rule: Rule, first: int) -> _Row:
     armed, note = True, ""
     if rule.rule_id not in ALWAYS_ARMED and rule.rule_id not in UNNAMED:
         arming = numbers.arming_of(rule.rule_id)
         armed, note = arming.armed, "" if arming.armed else arming.reason
-    return _Row(rule, rule.measure, armed, note, tuple(c.bound is Bound.MAX for c in rule.checks))
+    size = len(rule.checks)
+    return _Row(rule, rule.measure, first, first + size, armed, note, (_NOTHING,) * size)
 
 
 def _made(results: tuple[RuleResult, ...], heads: tuple[str, str, str], version: int) -> Verdict:

@@ -55,6 +55,8 @@ class PathArrays:
         spans: Of each path the smallest move of each instrument, then each one's largest, shape
             [2 * instruments, 3 * paths]: of all steps, of today's steps, and from the start of a
             later day to a step of it.
+        extremes: Of each instrument the smallest and the largest of each of the three, over all
+            paths.
     """
 
     whole: bool
@@ -64,6 +66,7 @@ class PathArrays:
     symbols: tuple[str, ...] = ()
     moves: Array = field(default_factory=lambda: _NONE)
     spans: Array = field(default_factory=lambda: _NONE)
+    extremes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def largest(self) -> int:
@@ -140,8 +143,11 @@ def _doubtful(
     """Return the paths on which a limit may trip; on all others none does.
 
     A path's equity stays between what each instrument's smallest and largest move would make of it,
-    and falls in a later day by no more than each one's largest fall would make it.
+    and falls in a later day by no more than each one's largest fall would make it. The extremes of
+    all paths, asked first, settle most books without an array.
     """
+    if read.extremes and not _may_trip(*_outermost(read.extremes, held, scale), floors):
+        return _NOBODY
     up, down = [max(one, 0) for one in held], [min(one, 0) for one in held]
     bounds = np.array((up + down, down + up), dtype=np.int64) @ read.spans // scale
     lows, highs = bounds.reshape(2, 3, -1)
@@ -150,6 +156,22 @@ def _doubtful(
         return _NOBODY
     level, today, fall = lows
     return np.flatnonzero(_may_trip(level, highs[0], today, fall, floors))
+
+
+def _outermost(
+    extremes: Sequence[Sequence[int]], held: Sequence[int], scale: int
+) -> tuple[int, int, int, int]:
+    """Return what no path is below or above: lowest, highest, lowest today, largest fall."""
+    low = high = today = fall = 0
+    for value, (least, most, least_today, most_today, least_later, most_later) in zip(
+        held, extremes, strict=True
+    ):
+        long = value >= 0
+        low += value * (least if long else most)
+        high += value * (most if long else least)
+        today += value * (least_today if long else most_today)
+        fall += value * (least_later if long else most_later)
+    return low // scale, high // scale, today // scale, fall // scale
 
 
 def _may_trip(low: Any, high: Any, today: Any, fall: Any, floors: Floors) -> Any:  # noqa: ANN401 - numbers, or arrays of them
@@ -178,6 +200,15 @@ def _spans(moves: Array, bar_us: int) -> Array:
     lows = np.concatenate([one.min(axis=1) for one in kinds], axis=1)
     highs = np.concatenate([one.max(axis=1) for one in kinds], axis=1)
     return np.concatenate((lows, highs))
+
+
+def _extremes(spans: Array) -> tuple[tuple[int, ...], ...]:
+    """Return of each instrument the smallest and the largest of each kind of span."""
+    if not spans.size:
+        return ()
+    lows, highs = np.split(spans.reshape(spans.shape[0], 3, -1), 2)
+    both = np.stack((lows.min(axis=2), highs.max(axis=2)), axis=2)
+    return tuple(tuple(one) for one in both.reshape(len(lows), 6).tolist())
 
 
 def trips_of(changes: Array, floors: Floors, days: Sequence[int]) -> int:
@@ -254,6 +285,7 @@ def _named(paths: BookPaths, stacked: NDArray[np.signedinteger[Any]]) -> PathArr
         digest = sha256(b"%b\n%b" % (line, block.tobytes())).hexdigest()
     firsts = [symbols.index(one) for one in dict.fromkeys(symbols)]
     moves = block.astype(np.int64)[firsts]  # the first of a name counts, as in `BookPaths.of`
+    spans = _spans(moves, paths.bar_us)
     return PathArrays(
         whole=True,
         low=int(block.min(initial=0)),
@@ -261,7 +293,8 @@ def _named(paths: BookPaths, stacked: NDArray[np.signedinteger[Any]]) -> PathArr
         digest=digest,
         symbols=tuple(dict.fromkeys(symbols)),
         moves=moves,
-        spans=_spans(moves, paths.bar_us),
+        spans=spans,
+        extremes=_extremes(spans),
     )
 
 
