@@ -89,6 +89,7 @@ class EngineChild:
         self._description: EngineDescription | None = None
         self._pending: dict[str, _Pending] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._killed: subprocess.Popen[bytes] | None = None  # one kill is told once
         self._pipe: ChildProcess | None = None
         self._missed = 0
         self._deaths: deque[float] = deque()
@@ -214,8 +215,7 @@ class EngineChild:
         with self._changed:
             if self._pending.pop(pending.request.request_id, None) is None:
                 return
-        abort = Frame(op="abort", fields={"id": pending.request.request_id})
-        self._tell(write_frame(abort))
+        self._tell(write_frame(Frame(op="abort", fields={"id": pending.request.request_id})))
 
     def _require_ready(self) -> None:
         match self._state:
@@ -245,7 +245,8 @@ class EngineChild:
 
     def _kill(self, why: str) -> None:
         process = self._process
-        if process is not None and process.poll() is None:
+        if process is not None and process is not self._killed and process.poll() is None:
+            self._killed = process
             self._event("killed", reason=why)
             process.send_signal(signal.SIGKILL)
 
