@@ -9,9 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM
 
 CONTROL: Final = ("<|im_start|>", "<|im_end|>")
 CHAT: Final = (
@@ -51,6 +49,10 @@ def settings(**more: object) -> str:
 
 
 def _model(folder: Path, tokenizer: Tokenizer, *, layers: int, seed: int) -> None:
+    # six seconds, which every worker would spend on collecting tests
+    import torch  # noqa: PLC0415
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
+
     config = LlamaConfig(
         vocab_size=320,
         hidden_size=64,
@@ -70,6 +72,8 @@ def _model(folder: Path, tokenizer: Tokenizer, *, layers: int, seed: int) -> Non
 
 
 def _share(folder: Path) -> None:
+    from transformers import LlamaForCausalLM  # noqa: PLC0415
+
     target = LlamaForCausalLM.from_pretrained(folder / "target")
     draft = LlamaForCausalLM.from_pretrained(folder / "draft")
     own = draft.state_dict()

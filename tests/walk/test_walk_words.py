@@ -24,7 +24,7 @@ from tests.doubles.programs import FIRST_PARTS, ROOT
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 PAIR = ROOT / "inference" / "models" / "pair_v4"
-DECISIONS = 24
+DECISIONS = 14
 
 
 def countersign(*words: str) -> "subprocess.CompletedProcess[str]":

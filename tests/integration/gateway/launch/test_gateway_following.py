@@ -79,8 +79,8 @@ def told(app: App) -> list[str]:
     return [str(r.body["condition"]) for r in found if r.body["feed"] == "bars file"]
 
 
-@pytest.mark.timeout(400)  # twelve gateways' readers are started again beside other tests
-@pytest.mark.parametrize("kills", [12])
+@pytest.mark.timeout(400)  # six gateways' readers are started again beside other tests
+@pytest.mark.parametrize("kills", [6])
 def test_lines_are_in_the_table_once_however_often_the_reader_is_killed(
     postgres_dsn: str, tmp_path: Path, kills: int
 ) -> None:
@@ -90,8 +90,8 @@ def test_lines_are_in_the_table_once_however_often_the_reader_is_killed(
     done = 0
     for number in range(kills + 1):
         with file.open("a") as there:
-            there.write("".join(lines[done : done + 20]))
-        done += 20
+            there.write("".join(lines[done : done + 40]))
+        done += 40
         last = number == kills
         with subprocess.Popen(
             [sys.executable, "-m", "tests.doubles.file_reader", postgres_dsn, str(file)],
