@@ -30,7 +30,7 @@ from risk.state.state import RiskState
 from risk.verdict import RuleId
 from tests.doubles.full_policy import FULL
 from tests.doubles.random_decisions import decisions
-from tests.doubles.risk_cases import PLAYBACK, bought, reserved
+from tests.doubles.risk_cases import NOW_US, PLAYBACK, bought, reserved
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "measured" / "bench-risk.md"
@@ -122,11 +122,14 @@ def verdicts(
 
 
 def events(count: int) -> float:
-    """Return the mean CPU time of one event of a book, microseconds."""
+    """Return the mean CPU time of one event of a book, microseconds; each is later."""
     drawn = [
-        bought(1 + number % 9, 25_000 + number % 999)
-        if number % 2
-        else reserved(f"r-{number % 7}", 1 + number % 5, 25_000)
+        replace(
+            bought(1 + number % 9, 25_000 + number % 999)
+            if number % 2
+            else reserved(f"r-{number % 7}", 1 + number % 5, 25_000),
+            time_us=NOW_US + 1_000 * number,
+        )
         for number in range(count)
     ]
     book = BookFold(Book.empty("A", 100_000_000))

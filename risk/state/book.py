@@ -218,33 +218,33 @@ BookEvent: TypeAlias = (
 
 
 def apply(book: Book, event: BookEvent) -> Book:
-    """Return the book after one more event.
+    """Return the book after one more event; frequent ones set its time, for a copy costs most.
 
     Raises:
         BookError: A quantity, price or unit cannot be booked.
     """
-    if within(event.time_us, "time") > book.as_of_us:
-        book = replace(book, as_of_us=event.time_us)
+    as_of_us = max(book.as_of_us, within(event.time_us, "time"))
     match event:
         case Reserved():
-            return _reserve(book, event)
+            after = _reserve(book, event, as_of_us)
         case Released():
             held = book.reservation(event.decision_id)
-            return book if held is None or held.sent else without(book, event.decision_id)
+            after = book if held is None or held.sent else without(book, event.decision_id)
         case Resized():
-            return _resize(book, event)
+            after = _resize(book, event)
         case MessageSent():
-            return _send(book, event)
+            after = _send(book, event, as_of_us)
         case Filled():
-            return _fill(book, event)
+            after = _fill(book, event, as_of_us)
         case OrderClosed():
-            return without(book, event.decision_id)
+            after = without(book, event.decision_id)
         case Marked():
-            return _mark(book, event)
+            after = _mark(book, event, as_of_us)
         case DayStarted():
-            return _start_day(book, event)
+            after = _start_day(book, event)
         case _:
             assert_never(event)
+    return after if after.as_of_us == as_of_us else replace(after, as_of_us=as_of_us)
 
 
 def without(book: Book, decision_id: str) -> Book:
@@ -253,10 +253,11 @@ def without(book: Book, decision_id: str) -> Book:
     return book if len(left) == len(book.reservations) else replace(book, reservations=left)
 
 
-def reserving(book: Book, held: OpenReservation) -> Book:
+def reserving(book: Book, held: OpenReservation, as_of_us: int = 0) -> Book:
     """Return the book with this reservation, in place of the decision's earlier one."""
-    kept = (r for r in book.reservations if r.decision_id != held.decision_id)
-    return replace(book, reservations=tuple(sorted((*kept, held), key=lambda r: r.decision_id)))
+    kept = [r for r in book.reservations if r.decision_id != held.decision_id]
+    found = tuple(sorted((*kept, held), key=lambda r: r.decision_id))
+    return replace(book, as_of_us=max(as_of_us, book.as_of_us), reservations=found)
 
 
 def reservation_of(event: Reserved) -> OpenReservation:
@@ -277,12 +278,12 @@ def reservation_of(event: Reserved) -> OpenReservation:
     )
 
 
-def _reserve(book: Book, event: Reserved) -> Book:
+def _reserve(book: Book, event: Reserved, as_of_us: int) -> Book:
     reservation = reservation_of(event)
     before = book.reservation(event.decision_id)
     if before is not None and before.sent:
         raise BookError("an order that was sent cannot be reserved again")
-    return reserving(book, reservation)
+    return reserving(book, reservation, as_of_us)
 
 
 def _resize(book: Book, event: Resized) -> Book:
@@ -309,15 +310,15 @@ def _resize(book: Book, event: Resized) -> Book:
     )
 
 
-def _send(book: Book, event: MessageSent) -> Book:
+def _send(book: Book, event: MessageSent, as_of_us: int) -> Book:
     # Sorted, so that a record committed late gives the same book.
-    oldest = book.as_of_us - MESSAGE_MEMORY_US
+    oldest = as_of_us - MESSAGE_MEMORY_US
     times = sorted(t for t in (*book.message_times_us, event.time_us) if t >= oldest)
-    reservations = tuple(
+    held = tuple(
         replace(r, sent=True) if r.decision_id == event.decision_id else r
         for r in book.reservations
     )
-    return replace(book, message_times_us=tuple(times), reservations=reservations)
+    return replace(book, as_of_us=as_of_us, message_times_us=tuple(times), reservations=held)
 
 
 def _execute(book: Book, event: Filled) -> tuple[tuple[OpenReservation, ...], int]:
@@ -334,7 +335,7 @@ def _execute(book: Book, event: Filled) -> tuple[tuple[OpenReservation, ...], in
     return rest, book.late_fills + (qty > held.open_lots)
 
 
-def _fill(book: Book, event: Filled) -> Book:
+def _fill(book: Book, event: Filled, as_of_us: int) -> Book:
     reservations, late_fills = _execute(book, event)
     price, unit = positive(event.price_ticks, "price"), positive(event.unit_minor, "unit")
     fee = within(event.fee_minor, "fee")
@@ -363,11 +364,12 @@ def _fill(book: Book, event: Filled) -> Book:
         reservations=reservations,
         peak_minor=peak,
         day=day,
+        as_of_us=as_of_us,
         late_fills=late_fills,
     )
 
 
-def _mark(book: Book, event: Marked) -> Book:
+def _mark(book: Book, event: Marked, as_of_us: int) -> Book:
     price = positive(event.price_ticks, "price")
     positions = tuple(
         replace(p, mark_ticks=price, mark_time_us=event.time_us)
@@ -376,7 +378,7 @@ def _mark(book: Book, event: Marked) -> Book:
         for p in book.positions
     )
     peak, day = _measured(book, book.cash_minor, positions)
-    return replace(book, positions=positions, peak_minor=peak, day=day)
+    return replace(book, as_of_us=as_of_us, positions=positions, peak_minor=peak, day=day)
 
 
 def _measured(

@@ -13,7 +13,7 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from risk.errors import BookError
 from risk.intent import Side
@@ -70,6 +70,8 @@ class Adjusted:
 
 KeptEvent: TypeAlias = BookEvent | Adjusted | Adjustment
 FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened
+_UNDOING: Final = (TradeUndone, Reopened)  # a union written where it is asked is made each time
+_ADJUSTING: Final = (Opened, CashMoved, Split, TradedBeside)
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class BookFold:
         Raises:
             BookError: A quantity, price or unit cannot be booked, or the trade is unknown.
         """
-        if not isinstance(event, TradeUndone | Reopened):
+        if not isinstance(event, _UNDOING):
             self.book = _folded(self.book, self._events, event)
             self._events.append(event)
             return
@@ -107,7 +109,7 @@ class BookFold:
 
 def _folded(book: Book, before: Sequence[KeptEvent], event: KeptEvent) -> Book:
     """Return the book after one more event; `before` are the earlier events."""
-    if isinstance(event, Opened | CashMoved | Split | TradedBeside):
+    if isinstance(event, _ADJUSTING):
         return adjusted(book, event)
     if not isinstance(event, Adjusted):
         return apply(book, event)
