@@ -55,8 +55,8 @@ class PathArrays:
         spans: Of each path the smallest move of each instrument, then each one's largest, shape
             [2 * instruments, 3 * paths]: of all steps, of today's steps, and from the start of a
             later day to a step of it.
-        extremes: Of each instrument the smallest and the largest of each of the three, over all
-            paths.
+        extremes: Of each instrument the smallest of each of the three over all paths, then the
+            largest.
     """
 
     whole: bool
@@ -163,7 +163,7 @@ def _outermost(
 ) -> tuple[int, int, int, int]:
     """Return what no path is below or above: lowest, highest, lowest today, largest fall."""
     low = high = today = fall = 0
-    for value, (least, most, least_today, most_today, least_later, most_later) in zip(
+    for value, (least, least_today, least_later, most, most_today, most_later) in zip(
         held, extremes, strict=True
     ):
         long = value >= 0
@@ -203,12 +203,12 @@ def _spans(moves: Array, bar_us: int) -> Array:
 
 
 def _extremes(spans: Array) -> tuple[tuple[int, ...], ...]:
-    """Return of each instrument the smallest and the largest of each kind of span."""
+    """Return of each instrument the smallest of each kind of span, then the largest."""
     if not spans.size:
         return ()
-    lows, highs = np.split(spans.reshape(spans.shape[0], 3, -1), 2)
-    both = np.stack((lows.min(axis=2), highs.max(axis=2)), axis=2)
-    return tuple(tuple(one) for one in both.reshape(len(lows), 6).tolist())
+    lows, highs = spans.reshape(2, len(spans) // 2, 3, -1)
+    pairs = zip(lows.min(axis=2).tolist(), highs.max(axis=2).tolist(), strict=True)
+    return tuple((*low, *high) for low, high in pairs)
 
 
 def trips_of(changes: Array, floors: Floors, days: Sequence[int]) -> int:
