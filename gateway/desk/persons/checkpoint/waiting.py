@@ -22,6 +22,7 @@ from gateway.walk.journal.verdict import (
     VerdictGiven,
 )
 from gateway.walk.projections.outbox import Orders
+from risk.verdict import Reason
 
 ENDED_MAX: Final = 50
 _ENDINGS: Final = (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED, Kind.RESERVATION_RELEASED)
@@ -45,6 +46,9 @@ class HoldLine(RequestModel):
     limit_ticks: int
     target_exposure_bp: int
     held_by: Annotated[tuple[str, ...], Field(description="the rules and reasons that held it")]
+    lifted: Annotated[
+        tuple[str, ...], Field(description="limits that an exceptional override lifted for it")
+    ]
     asked_us: int
     expires_us: int | None
     left_s: Annotated[int | None, Field(description="while it waits: seconds until it ends")]
@@ -97,7 +101,8 @@ def _line(reader: LedgerReader, decision_id: str, now_us: int) -> HoldLine | Non
     left_s = None
     if state == "waiting" and question.expires_us is not None:
         left_s = max(0, question.expires_us - now_us) // 1_000_000
-    worst = given.verdict.worst
+    verdict = given.verdict
+    lifted = [one for one in verdict.results if one.reason is Reason.OVERRIDDEN]
     return HoldLine(
         decision_id=decision_id,
         permalink=permalink_of(decision_id),
@@ -108,7 +113,8 @@ def _line(reader: LedgerReader, decision_id: str, now_us: int) -> HoldLine | Non
         qty_lots=given.intent.qty_lots,
         limit_ticks=given.intent.limit_ticks,
         target_exposure_bp=given.intent.target_exposure_bp,
-        held_by=tuple(f"{one.rule_id.value} {one.reason.value}" for one in worst),
+        held_by=tuple(f"{one.rule_id.value} {one.reason.value}" for one in verdict.worst),
+        lifted=tuple(f"{one.rule_id.value} {one.check}" for one in lifted),
         asked_us=asked.recorded_at_us,
         expires_us=question.expires_us,
         left_s=left_s,

@@ -119,6 +119,7 @@ def overrides_state(own: DeskParts) -> dict[str, Any]:
         "log_id": log_id(own.reader, own.origin),
         "policy_digest": own.section.status().policy_digest,
         "accounts": sorted(own.section.accounts),
+        "instruments": sorted(own.instruments),
         "limits": [f"{rule_id} {check}" for rule_id, check in LIMITS],
         "overrides": [_document(one) for one in reversed(_known(own))],
     }

@@ -55,13 +55,19 @@ def draft(settings: Settings, file: Path, given: Mapping[str, Any], minutes: int
     if limit not in found["limits"]:
         known = ", ".join(found["limits"])
         raise RequestError(problem=f"no override lifts {limit}; it can lift one of {known}")
+    for what, name in (("account", terms.account), ("instrument", terms.instrument)):
+        if name not in (known := found[f"{what}s"]):
+            raise RequestError(problem=f"no {what} {name} here; known: {', '.join(known)}")
     if file.exists():
         raise RequestError(problem=f"{file} exists: name another file")
     text = override_statement(str(found["log_id"]), terms).decode()
     document = {"log_id": found["log_id"], "terms": terms.model_dump(mode="json")}
     _write(file, {**document, "signatures": {}})
+    worth, cents = divmod(terms.notional_max_minor, 100)
     sys.stdout.write(
-        f"{text}\nin {file}; each officer: countersign override sign {file} --key KEY\n"
+        f"{text}\n\nfor {minutes} minutes from now: one order of at most {terms.qty_max_lots:,}"
+        f" lots, worth at most {worth:,}.{cents:02}\n"
+        f"in {file}; each officer: countersign override sign {file} --key KEY\n"
     )
     return 0
 

@@ -12,6 +12,7 @@ from audit.evidence.bundle import overrides_of
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.desk.persons.checkpoint.waiting import hold_list
 from gateway.desk.persons.governing.overrides import (
     LIFE_MAX_US,
     OverrideRequest,
@@ -301,6 +302,25 @@ def test_both_officers_must_sign_these_very_terms(desk: MemoryDesk) -> None:
     assert desk.log.of_kind(Kind.OVERRIDE_GRANTED) == []
 
 
+def page_of(desk: MemoryDesk, folder: Path, path: str) -> str:
+    """Return a page as an approver sees it."""
+    app, door = FastAPI(), entrance(folder / "door")
+    views = Views(cast("LedgerReader", desk.log), TABLE)
+    register(app, views, DeskActions(desk.small.desk), door)
+    browser = TestClient(app, base_url="http://127.0.0.1:8700", client=("127.0.0.1", 40_000))
+    sign_in(browser, door.keyring.token("approver"))
+    return browser.get(path).raise_for_status().text
+
+
+def test_the_queue_says_what_an_override_lifts(desk: MemoryDesk, tmp_path: Path) -> None:
+    grant(desk, rule="R04", check="notional")
+    assert desk.ask(1_500, exposure_bp=9_900).result == "held"
+    own = desk.small.desk.own
+    (line,) = hold_list(own.reader, own.orders, own.dispatching.wall_us).waiting
+    assert line.lifted == ("R04 notional",)
+    assert "exceptional override</span> lifts R04 notional" in page_of(desk, tmp_path, "/approvals")
+
+
 def test_ask_and_page_and_bundle_say_under_what_the_order_left(
     desk: MemoryDesk, tmp_path: Path
 ) -> None:
@@ -316,11 +336,7 @@ def test_ask_and_page_and_bundle_say_under_what_the_order_left(
     assert f"with R06 position lifted by override {'0f' * 16}" in said
     records = tuple(desk.log.records(stream=f"decision/{used}"))
     assert [one.seq for one in overrides_of(reader, records)] == [seq]
-    app, door = FastAPI(), entrance(tmp_path / "door")
-    register(app, Views(reader, TABLE), DeskActions(desk.small.desk), door)
-    browser = TestClient(app, base_url="http://127.0.0.1:8700", client=("127.0.0.1", 40_000))
-    sign_in(browser, door.keyring.token("approver"))
-    page = browser.get(f"/decisions/{used}").raise_for_status().text
+    page = page_of(desk, tmp_path, f"/decisions/{used}")
     assert "R06 position was lifted once for this order: compliance and risk signed" in page
     assert f'href="/records/{seq}"' in page
     assert "the index is rebalanced tonight" in page

@@ -28,6 +28,8 @@ GIVEN: dict[str, Any] = {
 FOUND: dict[str, Any] = {
     "log_id": "log#00",
     "policy_digest": "0" * 64,
+    "accounts": ["desk", "desk.agent"],
+    "instruments": ["NDXN", "SPXN"],
     "limits": ["R06 position"],
     "overrides": [],
 }
@@ -72,7 +74,11 @@ def test_a_draft_is_signed_by_each_officer_apart_and_then_granted(
     officers = part_with_officers(settings.state / "keys", tmp_path / "home")
     file = tmp_path / "big.json"
     assert overrides.draft(settings, file, GIVEN, 60) == 0
-    assert "limit R06 position\nat most 900 lots" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "limit R06 position\nat most 900 lots" in said
+    assert (
+        "for 60 minutes from now: one order of at most 900 lots, worth at most 250,000.00" in said
+    )
     with pytest.raises(RequestError, match="not signed by risk and compliance"):
         overrides.grant(settings, file)
     overrides.sign(file, officers["risk"])
@@ -102,6 +108,22 @@ def test_a_draft_is_not_overwritten_and_names_what_can_be_lifted(
         )
     with pytest.raises(RequestError, match="side"):
         overrides.draft(settings, tmp_path / "other.json", {**GIVEN, "side": "buy"}, 60)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"account": "dsek"}, "no account dsek here; known: desk, desk.agent"),
+        ({"instrument": "SPX"}, "no instrument SPX here; known: NDXN, SPXN"),
+    ],
+)
+def test_a_draft_names_an_account_and_an_instrument_that_are_there(
+    settings: Settings, gateway: Gateway, tmp_path: Path, change: dict[str, str], why: str
+) -> None:
+    assert gateway.sent == []
+    with pytest.raises(RequestError, match=why):
+        overrides.draft(settings, tmp_path / "big.json", {**GIVEN, **change}, 60)
+    assert not (tmp_path / "big.json").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"log_id": "x", "terms": {}, "signatures": {}}'])
