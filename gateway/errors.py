@@ -331,14 +331,14 @@ class OverBudgetError(OutOfScopeError):
 
 @dataclass(slots=True, kw_only=True)
 class PairMissingError(GatewayError):
-    """The table that drafted a decision's forecasts is not at hand; nothing was judged."""
+    """What a decision's forecasts follow from is not at hand; nothing was judged."""
 
     code: ClassVar[str] = "pair_missing"
     says: ClassVar[str] = (
-        "the decision names the drafter's table {self.digest}, which is neither in {self.looked_in}"
+        "the decision names {self.named}, which is neither in {self.looked_in}"
         " nor among those that ship: set COUNTERSIGN_ENGINE__MODEL to that pair's folder"
     )
-    digest: str
+    named: str
     looked_in: str
 
 

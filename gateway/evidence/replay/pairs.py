@@ -42,10 +42,10 @@ class Pairs:
 
         The drafter's table is named before the forecast is, so it is looked for first; of two
         pairs with one table the forecast's own name decides. Weights that are nowhere at hand are
-        refused by the steps that compute with them.
+        refused by the steps that compute with them; a text pair's prompt cannot be read without it.
 
         Raises:
-            PairMissingError: no pair at hand has the recorded table.
+            PairMissingError: no pair at hand has the recorded table, or read the recorded words.
             RegistryError: a pair's files are not what its manifest says.
         """
         records = tuple(records)
@@ -53,10 +53,18 @@ class Pairs:
         fits = [one for one in self._at_hand() if not tables or one.files[TABLE] in tables]
         own = [one for one in fits if one.manifest_digest in weights]
         if tables and not fits:
-            raise PairMissingError(digest=min(tables), looked_in=str(self._configured.parent))
+            raise self._missing(f"the drafter's table {min(tables)}")
         if own:
             return own[0]
-        return fits[0] if tables else self._pair(self._configured)
+        if tables:
+            return fits[0]
+        configured = self._pair(self._configured)
+        if _in_words(records) and (weights or configured.kind != TEXT_KIND):
+            raise self._missing(f"text pair {min(weights, default='without a forecast')}")
+        return configured
+
+    def _missing(self, named: str) -> PairMissingError:
+        return PairMissingError(named=named, looked_in=str(self._configured.parent))
 
     def table_for(self, records: tuple[Record, ...], served: QTable | None) -> QTable | None:
         """Return the table that drafted these records; None if it is not at hand.
@@ -98,6 +106,12 @@ def _beside(folder: Path) -> list[Path]:
 def _tables_named(records: Iterable[Record]) -> set[str]:
     found = (r.body.get("table_digest") for r in records if r.kind is Kind.ROUNDS_CAPTURED)
     return {str(one) for one in found if one}
+
+
+def _in_words(records: Iterable[Record]) -> bool:
+    """Return whether a forecast was asked for in words, which the record of a text pair shows."""
+    asked = (r.body.get("prompt") for r in records if r.kind is Kind.FORECAST_REQUESTED)
+    return any(isinstance(prompt, dict) and "text" in prompt for prompt in asked)
 
 
 def _weights_named(records: Iterable[Record]) -> set[str]:

@@ -4,14 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.errors import PairMissingError
+from gateway.evidence.replay.pairs import Pairs
 from gateway.surfaces.web.views.decision import decision_view
 from inference.codec.text.codec import TextCodec, normal_table
 from inference.codec.text.tokenizer import TextTokenizer
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import QTable
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.programs import PAIR_V1
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.text_folder import settings, tiny_tokenizer
 
@@ -45,6 +50,15 @@ def test_a_malformed_answer_is_no_forecast(tmp_path: Path) -> None:
     assert failed.body["reason"] == "answer_malformed"
     assert desk.log.of_kind(Kind.ROUNDS_CAPTURED)
     assert not desk.log.of_kind(Kind.FORECAST_MADE)
+
+
+def test_without_its_pair_the_words_are_not_judged(tmp_path: Path) -> None:
+    """A pair for returns reads them as another request, which would look like a forgery."""
+    desk = text_desk(tmp_path)
+    own = desk.log.records(stream=f"decision/{desk.ask().decision_id}")
+    records = [one for one in own if one.kind is not Kind.ROUNDS_CAPTURED]  # no table drafted
+    with pytest.raises(PairMissingError, match=r"text pair .*: set COUNTERSIGN_ENGINE__MODEL"):
+        Pairs(PAIR_V1).of(records)
 
 
 def test_the_page_shows_the_words_of_the_prompt_and_the_characters_of_the_answer(
