@@ -29,6 +29,8 @@ from fix.session.main import EXIT_CONFIG, Outbox, die_with_parent, install_signa
 
 POLL_S: Final = 0.05
 PATIENCE_S: Final = 10.0
+_UNTIL_THE_END: "Final[list[Feed]]" = []
+"""What the engine's threads still call while the process ends: it must not be freed before."""
 
 
 def monotonic_us() -> int:
@@ -127,6 +129,7 @@ def main(arguments: list[str]) -> int:
         lock_store(folder, PATIENCE_S)  # released as this process ends
         (folder / "store").mkdir(exist_ok=True)
         feed = Feed(parse_profile(text(frame, "profile")), folder, frame, outbox)
+        _UNTIL_THE_END.append(feed)
     except (FixError, OSError, StopIteration) as error:
         sys.stderr.write(f"market data child: {error}\n")
         return EXIT_CONFIG

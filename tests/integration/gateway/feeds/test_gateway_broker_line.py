@@ -3,16 +3,20 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from audit.records.kinds import Kind
 from fix.dialects.market_data import MarketData
+from fix.dialects.profile import Profile, profile_document
+from fix.session.link import Frame, encode, frames
 from fix.simulator.acts import Act
 from fix.simulator.play import play
 from gateway.feeds.broker.line import BrokerLine, LineConfig
 from gateway.feeds.live.items import QUOTES
+from gateway.installation.children.child import ChildProcess
 from tests.doubles.feeds import FedDesk, fed_desk
 from tests.doubles.fix_world import Broker, broker_at, until
 from tests.doubles.memory_desk import memory_desk
@@ -24,11 +28,17 @@ SYMBOL = "SPXN"
 OTHER = next(name for name in INSTRUMENTS if name != SYMBOL)
 
 
+SLOW_END = (
+    "import os, sys, time; from fix.feed.main import main;"
+    " code = main(sys.argv[1:]); time.sleep(1.5); os._exit(code)"
+)
+
+
 class Market:
     """The line, the broker and the market that it feeds."""
 
-    def __init__(self, line: BrokerLine, broker: Broker, fed: FedDesk) -> None:
-        self.line, self.broker, self.fed = line, broker, fed
+    def __init__(self, line: BrokerLine, broker: Broker, fed: FedDesk, profile: Profile) -> None:
+        self.line, self.broker, self.fed, self.profile = line, broker, fed, profile
 
     def condition(self, instrument: str = SYMBOL) -> str:
         series = self.fed.market.lines(QUOTES, instrument)
@@ -69,7 +79,7 @@ def market_at(folder: Path, prices: list[tuple[str, str]]) -> Iterator[Market]:
         line = BrokerLine(config, fed.feeding, INSTRUMENTS)
         line.start()
         try:
-            yield Market(line, broker, fed)
+            yield Market(line, broker, fed, profile)
         finally:
             line.stop()
 
@@ -133,6 +143,31 @@ def test_a_lost_session_is_down_and_is_asked_anew(tmp_path: Path) -> None:
         assert until(lambda: "down" in dict(market.recorded()))
         assert market.stands("ok")
         assert set(market.asked()) > before
+
+
+def test_a_child_that_is_told_to_stop_ends_well(tmp_path: Path) -> None:
+    """What the engine's threads call was freed before the process had ended: it crashed.
+
+    The moment between the two is made long here.
+    """
+    with market_at(tmp_path, [("269.50", "269.60")]) as market:
+        assert market.stands("ok")
+        market.line.stop()
+        for number in range(2):
+            child = ChildProcess((sys.executable, "-c", SLOW_END), tmp_path / "child.log")
+            (tmp_path / f"md-{number}").mkdir()
+            configure: Frame = {
+                "op": "configure",
+                "profile": profile_document(market.profile),
+                "folder": str(tmp_path / f"md-{number}"),
+                "symbols": [SYMBOL],
+                "prefix": f"stop-{number}",
+            }
+            child.write(encode(configure), 5.0)
+            assert any(one.get("state") == "READY" for one in frames(child.link))
+            child.write(encode({"op": "stop"}), 5.0)
+            assert child.process.wait(20.0) == 0
+            child.link.close()
 
 
 def test_a_killed_child_is_down_and_its_successor_asks_anew(tmp_path: Path) -> None:
