@@ -204,7 +204,7 @@ def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
             return None
     try:
         return _traced(plan, found, refused)
-    except Exception:  # noqa: BLE001 - likewise
+    except Exception:  # noqa: BLE001 - a measurement of the wrong shape: `run` refuses it
         return None
 
 

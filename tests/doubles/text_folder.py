@@ -49,9 +49,8 @@ def settings(**more: object) -> str:
 
 
 def _model(folder: Path, tokenizer: Tokenizer, *, layers: int, seed: int) -> None:
-    # six seconds, which every worker would spend on collecting tests
-    import torch  # noqa: PLC0415
-    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
+    import torch  # noqa: PLC0415 - six seconds, which every worker would spend on collecting tests
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415 - as above
 
     config = LlamaConfig(
         vocab_size=320,
@@ -72,7 +71,7 @@ def _model(folder: Path, tokenizer: Tokenizer, *, layers: int, seed: int) -> Non
 
 
 def _share(folder: Path) -> None:
-    from transformers import LlamaForCausalLM  # noqa: PLC0415
+    from transformers import LlamaForCausalLM  # noqa: PLC0415 - as in `_model`
 
     target = LlamaForCausalLM.from_pretrained(folder / "target")
     draft = LlamaForCausalLM.from_pretrained(folder / "draft")

@@ -39,13 +39,14 @@ class _Replayed:
     trajectories: int = 0
     tokens: int = 0
     differing: dict[str, str] = field(default_factory=dict)
+    unjudged: dict[str, str] = field(default_factory=dict)
 
 
 def replay_all(place: Place, *, engine: bool = False) -> int:
-    """Replay every decision, print what differs and a line of counts; return 1 if any differs.
+    """Replay every decision, print what differs and a line of counts; return 1 unless all agree.
 
-    With `engine`, sample every forecast again too. A decision whose weights are not at hand counts
-    as differing.
+    With `engine`, sample every forecast again too. A decision whose weights are not at hand is not
+    judged, and does not count as replayed.
     """
     bar, found = Progress(sys.stderr), _Replayed()
     ids = tuple(one.removeprefix("decision/") for one in place.reader.streams("decision/"))
@@ -61,8 +62,11 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
             steps = replay(place.reader, load_table(pair), decision_id, text_codec_of(pair))
             for question in steps.rows:
                 regenerated(question, pair)
-        except (ReplayDiffersError, PairMissingError) as difference:
+        except ReplayDiffersError as difference:
             found.differing[decision_id] = str(difference)
+            continue
+        except PairMissingError as missing:
+            found.unjudged[decision_id] = str(missing)
             continue
         found.steps += len(steps.lines)
         for question in steps.rows:
@@ -72,7 +76,7 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
         _sample(one, found, bar)
     bar.end()
     _say(ids, found, engine=engine)
-    return 1 if found.differing else 0
+    return 1 if found.differing or found.unjudged else 0
 
 
 def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
@@ -93,12 +97,14 @@ def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
 def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
     for decision_id, difference in found.differing.items():
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
+    for decision_id, missing in found.unjudged.items():
+        sys.stdout.write(f"NOT JUDGED {decision_id}: {missing}\n")
     if engine:
         sys.stdout.write(
             f"engine  {found.sampled} forecasts sampled again to the same bits:"
             f" {found.trajectories} trajectories, {found.tokens} tokens\n"
         )
     sys.stdout.write(
-        f"REPLAYED {len(ids) - len(found.differing)} of {len(ids)} decisions:"
+        f"REPLAYED {len(ids) - len(found.differing) - len(found.unjudged)} of {len(ids)} decisions:"
         f" {found.steps} records recompute to the same bytes\n"
     )

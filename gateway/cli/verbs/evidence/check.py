@@ -186,7 +186,7 @@ def replay(
 
     Examples: countersign replay DECISION --engine; countersign replay --all
 
-    Exit codes: 0 every step recomputes, 1 a step differs.
+    Exit codes: 0 every step recomputes, 1 a step differs or its pair is not at hand.
     """
     if (decision is None) != every:
         raise typer.BadParameter("name one decision, or --all; `countersign decisions` lists ids")
