@@ -21,6 +21,11 @@ SEED ?=
 
 # `make test`: test files at once; each worker has its own database server.
 WORKERS ?= 4
+# `make near`: the commit to compare with.
+SINCE ?=
+# `make later`: days ahead, and further arguments of pytest.
+DAYS ?= 1826
+ARGS ?=
 # Tests that need no process, no server and no engine; of packages that do no I/O.
 PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit/tlog \
 	tests/unit/inference/codec tests/unit/inference/speculation tests/unit/inference/forecast \
@@ -28,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight kill-throws crash-gateways engine-faults policy-change fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +42,12 @@ setup: ## build .venv from the lock (first time: minutes; then: nothing to do)
 	@$(PYTHON) -c '$(RIGHT_PYTHON)'
 	@$(PYTHON) scripts/setup.py --torch-index="$(TORCH_INDEX)" --pip-args="$(PIP_ARGS)"
 
-check: setup ## format, lint, types, import contracts
+check: setup ## format, lint, types, import contracts; prints what is long
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/sizes.py
 
 # Our modules are compiled once, not again by each of the thousand processes that tests start.
 test: export PYTHONDONTWRITEBYTECODE =
@@ -49,9 +55,19 @@ test: check ## check, then every test, WORKERS=4 at once: most of them wait for 
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --max-worker-restart=0 \
 		--dist=loadfile --no-loadscope-reorder
 
+later: setup ## every test with the clock DAYS ahead (DAYS=1826): no shipped date and no test ends by itself
+	@$(BIN)/python -m tests.doubles.set_clock $(DAYS) $(BIN)/pytest --numprocesses=$(WORKERS) \
+		--max-worker-restart=0 --dist=loadfile --no-loadscope-reorder $(ARGS)
+
 quick: check ## check, then the tests of what is pure: under a minute
 	@$(BIN)/pytest --quiet --numprocesses=$(WORKERS) --max-worker-restart=0 \
 		--dist=loadfile $(PURE)
+
+near: setup ## the tests of modules that import what changed (SINCE=main; else the open work, or the last commit)
+	@$(BIN)/python -m scripts.near --workers=$(WORKERS) $(if $(SINCE),--since "$(SINCE)")
+
+hooks: ## before each commit: format, lint, import contracts, generated documents
+	@git config core.hooksPath scripts/hooks && echo "scripts/hooks/pre-commit runs before each commit"
 
 unit: setup ## only the tests that need no server and no engine
 	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py
@@ -104,6 +120,10 @@ fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
 	@$(BIN)/python -m tests.crash.ledger_fight --minutes $(or $(MINUTES),10) \
 		$(if $(SEED),--seed $(SEED)) --write
 
+forge: setup ## change one field of one record in N logs and sign them again: both verifiers must find it (N=2000 SEED=; from 2000: writes docs/measured/forged-logs.md)
+	@$(BIN)/python -m tests.crash.forge_campaign --logs $(or $(N),2000) $(if $(SEED),--seed $(SEED)) \
+		$(shell [ "$(or $(N),2000)" -ge 2000 ] && echo --write)
+
 engine-faults: setup ## break the engine N times under whole gateways (N=200 SEED=; from 200: writes docs/measured/engine-faults.md)
 	@$(BIN)/python -m tests.crash.engine_faults --faults $(or $(N),200) $(if $(SEED),--seed $(SEED)) \
 		$(shell [ "$(or $(N),200)" -ge 200 ] && echo --write)
@@ -119,6 +139,14 @@ crash-gateways: setup ## break gateways in N rounds, judged by the broker's capt
 policy-change: setup ## loosen a policy under 1,000 intents a minute, with kills, in N rounds (N=12 SEED=; from 12: writes docs/measured/policy-change.md)
 	@$(BIN)/python -m tests.crash.policy_change --rounds $(or $(N),12) $(if $(SEED),--seed $(SEED)) \
 		$(shell [ "$(or $(N),12)" -ge 12 ] && echo --write)
+
+text-model: setup ## try a pinned text model: 200 decisions, resumable (MODEL=folder N=200 NAME= STATE=; from 200: writes docs/measured/text-model.md)
+	@$(BIN)/python -m scripts.text_model "$(MODEL)" --decisions $(or $(N),200) --name "$(NAME)" \
+		$(if $(STATE),--state "$(STATE)") $(shell [ "$(or $(N),200)" -ge 200 ] && echo --write)
+
+test-capped: setup ## the engine's tests as on a processor without AVX-512 (minutes)
+	@ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
+		$(BIN)/pytest tests/integration/inference/engine tests/unit/inference/weights
 
 fix-acceptance: setup ## play 59 dialogues of the session layer against the simulator (writes docs/measured/fix-acceptance.md)
 	@$(BIN)/python -m tests.doubles.fix_acceptance --write

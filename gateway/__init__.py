@@ -6,6 +6,7 @@ Not here: a rule, a format, a model, a FIX field, a generic helper.
 
     feeds/         step 1: bytes from outside to typed parts of a snapshot
     walk/          steps 2 to 9: decide, dispatch, settle, with an append before every effect
+    acts/          the table of what may be asked of the desk, a row each
     desk/          what a caller may ask of the walk, in the caller's words
     evidence/      step 10: proofs, exports and checks made from a ledger
     privacy/       personal values in one installation: erase, hold, disclose, clean logs
@@ -15,6 +16,6 @@ Not here: a rule, a format, a model, a FIX field, a generic helper.
     installation/  this machine's installation: settings, state folder, locks, keys, database,
                    children
     telemetry/     spans and console lines for operators
-    clock          the only clock of the gateway
+    clock          the only clock of the gateway, and the days that people write
     errors         errors of the gateway
 """

@@ -112,12 +112,34 @@ class DoorError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class IntakeError(GatewayError):
-    """Data from outside was refused as a whole; the message says where and why."""
+    """Data from outside was refused as a whole; the message says where and why.
 
+    Only `seen` quotes the data; the other two have `SEEN` in its place. It goes back to who sent
+    them, and into no record of what others wrote.
+    """
+
+    SEEN: ClassVar[str] = "{seen}"
     code: ClassVar[str] = "intake"
-    says: ClassVar[str] = "{self.where}: {self.problem}"
     where: str
     problem: str
+    seen: str = ""
+
+    @override
+    def __str__(self) -> str:
+        return ": ".join(self.told)
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Where and what is wrong, for whoever sent the data."""
+        return self._with(self.seen)
+
+    @property
+    def kept(self) -> tuple[str, str]:
+        """Where and what is wrong, without a word of the data."""
+        return self._with("(..)")
+
+    def _with(self, word: str) -> tuple[str, str]:
+        return self.where.replace(self.SEEN, word), self.problem.replace(self.SEEN, word)
 
 
 @dataclass(slots=True, kw_only=True)

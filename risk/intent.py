@@ -9,9 +9,16 @@ Rules:
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from risk.forms.canonical import digest, number
 from risk.forms.documents import document_of
+
+SYMBOL: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""The one form of an instrument's name: in the table, the policy, requests, scopes and records."""
+Symbol = Annotated[str, Field(pattern=f"^{SYMBOL}$", description="instrument symbol")]
 
 
 class Side(StrEnum):

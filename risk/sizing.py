@@ -13,6 +13,7 @@ Rules:
 - Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isqrt
@@ -21,7 +22,7 @@ from typing import Final
 from inference.forecast.forecast import Forecast
 from risk.errors import PathsError
 from risk.forms.canonical import JSON
-from risk.forms.documents import document_of
+from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side, TimeInForce
 from risk.policy.policy import Policy, SizingPolicy
 from risk.state.book import Book
@@ -101,6 +102,11 @@ def sizing_document(sizing: Sizing) -> dict[str, JSON]:
     if sizing.budgets is None:
         del document["budgets"]
     return document
+
+
+def sizing_of(document: Mapping[str, JSON]) -> Sizing:
+    """Read what `sizing_document` wrote; raises as `value_of`."""
+    return value_of(Sizing, {"budgets": None, **document})
 
 
 def size(
@@ -186,6 +192,30 @@ def size_exposure(
         step_minor=None,
     )
     return _step(policy, target, book, instrument, quote, equity_minor)
+
+
+def size_toward(
+    policy: SizingPolicy,
+    recorded: Sizing,
+    book: Book,
+    instrument: Instrument,
+    quote: Quote,
+) -> Sizing:
+    """Return the sizing of another book toward a target that was sized on its own.
+
+    Where that one traded inside the band, a budget was broken, and this one may do so too.
+    """
+    gap_bp = abs(recorded.target_exposure_bp - recorded.current_exposure_bp)
+    broke = recorded.delta_qty != 0 and gap_bp < policy.no_trade_band.value
+    target = _Target(
+        basis=recorded.basis,
+        vol_year_1e8=recorded.vol_year_1e8,
+        uncapped_bp=recorded.uncapped_bp,
+        target_bp=recorded.target_exposure_bp,
+        band_bp=0 if broke else policy.no_trade_band.value,
+        step_minor=policy.order_notional_max.value,
+    )
+    return _step(policy, target, book, instrument, quote, book.equity_minor)
 
 
 def to_intent(

@@ -13,14 +13,18 @@ Rules (the error names the part and the line that break one):
 """
 
 import ast
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "audit" / "verifier" / "parts"
 BUILT = ROOT / "audit" / "verifier" / "verify.py"
+SECOND = ROOT / "audit" / "verifier" / "verify.mjs"
+TABLE = ("//STATEMENTS-BEGIN written by `make verifier`\n", "//STATEMENTS-END\n")
 PACKAGE = "audit.verifier.parts."
 ORDER = (
     "report",
@@ -29,6 +33,7 @@ ORDER = (
     "trust.note",
     "trust.policy",
     "trust.keys",
+    "trust.wire",
     "trust.brokerfile",
     "trust.officers",
     "trust.checkpoint",
@@ -37,14 +42,23 @@ ORDER = (
     "contents.phone",
     "contents.approvals",
     "contents.fills",
+    "contents.statements.table",
+    "contents.statements.messages",
+    "contents.statements.positions",
+    "contents.statements.seen",
+    "contents.statements.verdicts",
+    "contents.statements.orders",
+    "contents.statements.governing",
+    "contents.statements.adjustments",
+    "contents.statements.judging",
     "contents.overrides",
     "contents.signed",
     "contents.baskets",
     "contents.policies",
-    "contents.tables",
-    "contents.statistics",
-    "contents.together",
-    "contents.windows",
+    "contents.fairness.tables",
+    "contents.fairness.statistics",
+    "contents.fairness.together",
+    "contents.fairness.windows",
     "log",
     "dump",
     "bundle",
@@ -205,10 +219,29 @@ def built(folder: Path = PARTS) -> str:
     return f'"""{docstring}"""\n\n{MARK}\n{joined.imports()}\n\n{text}\n'
 
 
+def with_table(text: str, folder: Path = PARTS) -> str:
+    """Return the second verifier with the table of statements, as the parts have it.
+
+    The table has, for each statement that a function judges, the kinds whose records it takes.
+    """
+    space: dict[str, Any] = {"__name__": "statements"}
+    source = (folder / "contents" / "statements" / "table.py").read_text("utf-8")
+    exec(compile(source, "statements.py", "exec"), space)  # noqa: S102 - our own table, without imports of ours
+    table = {one.id: sorted(one.judges) for one in space["STATEMENTS"] if not one.apart}
+    rows = "".join(f"  {name}: {json.dumps(kinds)},\n" for name, kinds in table.items())
+    checks = "".join(
+        f'  ["{rule}", {json.dumps(sorted(names))}],\n' for rule, names in space["CHECKS"].items()
+    )
+    lines = f"const STATEMENTS = {{\n{rows}}};\nconst CHECKS = new Map([\n{checks}]);\n"
+    before, _, rest = text.partition(TABLE[0])
+    return before + TABLE[0] + lines + TABLE[1] + rest.partition(TABLE[1])[2]
+
+
 def main() -> int:
-    """Write the file; return 1 if a part breaks a rule."""
+    """Write both files; return 1 if a part breaks a rule."""
     try:
         BUILT.write_text(built(), "utf-8")
+        SECOND.write_text(with_table(SECOND.read_text("utf-8")), "utf-8")
     except PartError as error:
         print(f"verify.py was not written: {error}", file=sys.stderr)
         return 1

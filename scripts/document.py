@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACT
 from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.evidence.answers.questions import supervisor_page
+from gateway.evidence.publication.statements_page import statements_page
 from gateway.installation.keys.roles import Role
+from gateway.installation.policies.classes import STARTS
 from gateway.installation.policies.pack_page import packs_page
 from gateway.installation.policies.rule_list import rule_lines
 from gateway.installation.settings import PREFIX, Settings, SimulatorSettings
@@ -42,10 +45,12 @@ from risk.rules.rule import Rule
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
+STATEMENTS_PAGE = ROOT / "docs" / "statements.md"
 RULES_PAGE = ROOT / "docs" / "rules.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 PACKS = ROOT / "docs" / "packs.md"
 ACCESS = ROOT / "docs" / "access.md"
+DECISIONS = ROOT / "docs" / "decisions"
 METRICS_PAGE = ROOT / "docs" / "metrics.md"
 SUPERVISOR = ROOT / "docs" / "supervisor.md"
 SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
@@ -257,6 +262,25 @@ def policy_page() -> str:
         "|---|---|---|---|",
         *(rule_row(rule) for rule in RULES),
         "",
+        "## What a draft starts with",
+        "",
+        *prose(
+            "`countersign init` and `policy new --instruments` write a section for each asset class"
+            " of the table. R46 is not armed in any, and R43 only once quotes carry the day's"
+            " volume. Without `margin_bp` for every instrument R23 is not armed."
+        ),
+        "",
+        (
+            "| class | collar, bp | volatility that backs no direction, % a year | without `sector`"
+            " R10 is not armed | without `adv_lots` R15 is not armed | why this collar |"
+        ),
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {name} | {one.collar_bp} | {one.volatility_pct} | {one.no_sector} |"
+            f" {one.no_volume} | {one.collar_why} |"
+            for name, one in STARTS.items()
+        ),
+        "",
         "## The numbers of the shipped policy",
         "",
         "| number | value | owner | why |",
@@ -352,16 +376,43 @@ def metrics_page() -> str:
     return "\n".join([*head, *rows, *alarms, *named, ""])
 
 
+def decisions_page() -> str:
+    """Return the index of the decisions, each with the later ones that its page names."""
+    pages = sorted(DECISIONS.glob("[0-9]*.md"))
+    names = {page.name[:3]: page.name for page in pages}
+    head = [
+        "# Decisions",
+        "",
+        *prose(
+            "Written by `make docs` from the pages; do not edit. One page each: context, choice,"
+            " cost, by number. *changed by* names the later decisions that its page points to; one"
+            " without stands as it was made."
+        ),
+        "",
+    ]
+    return "\n".join([*head, *(_decision(page, names) for page in pages), ""])
+
+
+def _decision(page: Path, names: Mapping[str, str]) -> str:
+    text = page.read_text("utf-8")
+    number, _, title = text.partition("\n")[0].removeprefix("# ").partition(": ")
+    named = {"".join(found) for found in re.findall(r"\[(\d{3})\]\(|decision (\d{3})", text)}
+    later = ", ".join(f"[{one}]({names[one]})" for one in sorted(named) if number < one in names)
+    return f"- [{number}]({page.name}): {title}" + (f"; changed by {later}" if later else "")
+
+
 def wanted() -> dict[Path, str]:
     """Return the text that every generated document should have."""
     return {
         SETTINGS: settings_page(),
         RECORDS: records_page(),
+        STATEMENTS_PAGE: statements_page(),
         ACCESS: access_page(),
         RULES_PAGE: rules_page(),
         POLICY_PAGE: policy_page(),
         PACKS: packs_page(),
         METRICS_PAGE: metrics_page(),
+        DECISIONS / "README.md": decisions_page(),
         SUPERVISOR: supervisor_page(),
         SIMULATOR: simulator_page(),
     }

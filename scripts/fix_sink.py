@@ -13,7 +13,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from fix.errors import MessageError
-from fix.wire.messages import SOH, Fields, parse, timestamp, wire_text
+from fix.wire.fields import SOH
+from fix.wire.messages import Fields, parse, timestamp, wire_text
 
 _END = f"{SOH}10=".encode()
 _TRAILER = 8

@@ -120,36 +120,36 @@ def _across(summary: dict[str, Any], said: str, name: str, shown: Callable[[int]
 
 
 def _adds(found: dict[str, Any]) -> tuple[str, ...]:
-    """Return the part about what the engine adds to GJR."""
-    low_high = found["interval_minor"]
-    fates = ", ".join(f"{name}: {n}" for name, n in found["fates"].items()) or "none"
+    """Return the account against its GJR twin, in columns."""
     without = ", ".join(f"{name}: {n}" for name, n in found["without_twin"].items()) or "none"
+    together = {
+        "name": "together",
+        "means": "the account less its GJR twin",
+        "pnl_minor": found["difference_minor"],
+        "interval_minor": found["interval_minor"],
+    }
     return (
-        "## What the engine adds to GJR",
+        f"## {found['title']}",
         "",
-        "Only decisions whose target exposure differs from the GJR twin's by the policy's no-trade",
-        "band or more. Beside the account an imagined one holds that difference: it trades at the",
-        "touch of the decision's quote, pays 1 bp, and holds until the next decision on the",
-        "instrument. From the records of this run; `countersign engine-adds` lists each decision.",
+        "The columns sum to the difference of the two books. The target as simulated fills at the",
+        "touch and pays 1 bp, as both twins do; orders that were refused or did not trade add",
+        "nothing to words. From the records of this run; `countersign engine-adds` computes it.",
         "",
-        "| | |",
-        "|---|---|",
-        f"| decisions compared (without: {without}) | {found['compared']} |",
-        f"| differ by the band or more | {found['differing']} |",
-        f"| orders of these: engine, GJR | {found['engine_orders']}, {found['gjr_orders']} |",
-        f"| fates of the engine's | {fates} |",
-        f"| gained at mid, USD | {_usd(found['gross_minor'])} |",
-        f"| costs, USD | {_usd(found['cost_minor'])} |",
-        f"| after costs, USD | {_usd(found['pnl_minor'])} |",
-        f"| 90 % interval, blocks of days | {_between(low_high, found['few'])} |",
-        "",
-        "| instrument | differ | engine wants more | gained at mid, USD | cost of entering, USD |",
-        "|---|---|---|---|---|",
+        "| column | what it is | made, USD | 90 % interval, blocks of days |",
+        "|---|---|---|---|",
         *(
-            f"| {one['instrument']} | {one['differing']} | {one['engine_more']} |"
-            f" {_usd(one['gross_minor'])} | {_usd(one['cost_minor'])} |"
-            for one in found["lines"]
+            f"| {one['name']} | {one['means']} | {_usd(one['pnl_minor'])} |"
+            f" {_between(one['interval_minor'], found['few'])} |"
+            for one in (*found["columns"], together)
         ),
+        "",
+        "| of all decisions | |",
+        "|---|---|",
+        f"| compared (without twin: {without}) | {found['compared']} |",
+        f"| target differs from GJR's by the no-trade band or more | {found['differing']} |",
+        f"| of these, the table's does too | {found['differing_scale']} |",
+        f"| of these, the target differs from the table's | {found['differing_words']} |",
+        f"| of these, refused or not traded | {found['not_counted']} |",
         "",
         "One path over at most one year is no evidence of skill, whatever the sign of the sum.",
         "",

@@ -52,6 +52,7 @@ PAGES = (
     "/orders?state=all",
     "/session",
     "/feeds",
+    "/alarms",
     "/flow",
     "/fairness",
     "/reviews",

@@ -85,6 +85,7 @@ class Kind(StrEnum):
     DECISION_ANNOTATED = "decision_annotated"
     FORECAST_SCORED = "forecast_scored"
     PUBLICATION_NOTED = "publication_noted"
+    PUBLICATION_ENDED = "publication_ended"
     JUSTIFICATION_ENTERED = "justification_entered"
     SWAPS_TESTED = "swaps_tested"
     CASE_OPENED = "case_opened"

@@ -43,7 +43,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.POLICY_ACTIVATED,
         _C,
-        "policy_digest policy signatures signed_by reason parent_digest? shadow_diff? version?",
+        "policy_digest policy signatures signed_by reason version?",
         "policy:<policy_digest>:<n>",
         firm_wide=True,
     ),
@@ -328,7 +328,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.SESSION_EVENT,
         _S,
         "event detail state? session? reset_no? cause? old_sender? old_target? new_sender? "
-        "new_target?",
+        "new_target? logon_no? span_us? orders? positions? trading_day?",
         "event:<run_id>:<n>",
     ),
     _spec(Kind.FIX_INBOUND, _S, "offset raw msg_type digest session?", "inbound:<offset>"),
@@ -336,7 +336,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.FIX_ANOMALY,
         _S,
         "reason raw session? offset? cl_ord_id? report? digest?",
-        "anomaly:<offset>",
+        "anomaly:<offset>:<reason>",
     ),
     _spec(
         Kind.FOREIGN_REPORTED,
@@ -349,7 +349,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.BOOK_DIFFERENCE,
         _C,
-        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset? resent?",
+        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset? resent? "
+        "detail? exec_id? odd_units?",
         "difference:<session>:<source>:<n>",
         firm_wide=True,
     ),
@@ -357,7 +358,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.DIFFERENCE_RESOLVED,
         _C,
         "of_seq of_leaf right resolved_by reason evidence adjustment? ends? signatures? "
-        "book_lots? broker_lots? with_seq?",
+        "book_lots? broker_lots? with_seq? terms? trade?",
         "resolved:<seq of the difference>",
         firm_wide=True,
     ),
@@ -365,7 +366,8 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.BOOK_ADJUSTED,
         _C,
         "account ref sort adjusted_by reason evidence terms signatures market_time_us lots "
-        "instrument? amount_minor? fill? split? positions? reference? trade?",
+        "instrument? amount_minor? fill? split? positions? reference? trade? effective_us? marks? "
+        "mark_ticks?",
         "adjusted:<account>:<ref>",
         firm_wide=True,
     ),

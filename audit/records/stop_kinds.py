@@ -188,6 +188,13 @@ STOP_KINDS: Final[tuple[KindSpec, ...]] = (
         firm_wide=True,
     ),
     _spec(
+        Kind.PUBLICATION_ENDED,
+        _C,
+        "ref of_seq of_leaf reason signatures ended_by",
+        "publication_ended:<ref>",
+        firm_wide=True,
+    ),
+    _spec(
         Kind.JUSTIFICATION_ENTERED,
         _C,
         "ref terms signatures log_id actor_name",

@@ -41,20 +41,29 @@ _OPTIONS = (
     "quote_all_identifiers=off",
     "client_encoding=UTF8",
     "default_transaction_isolation=read\\ committed",
+    # A check holds one snapshot for as long as the ledger is large, as pg_dump does.
+    "idle_in_transaction_session_timeout=0",
+    "idle_session_timeout=0",
+    "statement_timeout=0",
 )
-"""Settings that change what a statement means and that any user may change.
+"""Settings that change what a statement means, or end it, and that any user may change.
 
 Not `session_replication_role`: no user of the ledger may set it, so triggers always fire.
 """
 _READING = """
 SET search_path = pg_catalog, pg_temp; SET row_security = off; SET constraint_exclusion = off;
 SET transform_null_equals = off; SET array_nulls = on; SET standard_conforming_strings = on;
-SET bytea_output = hex; SET quote_all_identifiers = off; SET client_encoding = 'UTF8'
+SET bytea_output = hex; SET quote_all_identifiers = off; SET client_encoding = 'UTF8';
+SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;
+SET statement_timeout = 0
 """
 """Set again for readers, because a superuser's login trigger runs after `_OPTIONS`.
 
 `pg_temp` is named last; if it were not named, temporary tables would come first.
 """
+_FROM_17 = "; SET transaction_timeout = 0"
+"""Added to `_READING` where the server has this setting: earlier ones refuse its name."""
+_HAS_TRANSACTION_TIMEOUT = 170_000
 _MIGRATION_LOCK = 4_369_020
 _POLL_S = 0.05
 _MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
@@ -106,7 +115,8 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
     )
     if role == READER_ROLE:
         try:
-            connection.execute(_READING.encode())
+            newer = connection.info.server_version >= _HAS_TRANSACTION_TIMEOUT
+            connection.execute((_READING + _FROM_17 * newer).encode())
         except BaseException:
             connection.close()
             raise

@@ -3,5 +3,5 @@
 Not here: code of the ledger. The ledger in turn is checked with this: `fsck` judges by it.
 
     verify  the one file for outsiders (standard library + cryptography), built from `parts`
-    parts   the source of `verify`, in parts of at most 400 lines
+    parts   the source of `verify`, in parts
 """

@@ -825,7 +825,7 @@ export const KINDS = new Set(`
   policy_tried fairness_agreed
   review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
   gjr_made gjr_judged
-  publication_noted justification_entered
+  publication_noted publication_ended justification_entered
   override_granted override_ended decision_annotated basket_received basket_decided
   processes_agreed swaps_tested
 `.trim().split(/\s+/));
@@ -1275,12 +1275,12 @@ const AMOUNT = /^(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?$/;
 const CELL_MAX = 131072;
 const COLUMNS = new Map(Object.entries({ // our name: the FIX name that a header may have instead
   cl_ord_id: "clordid", exec_id: "execid", instrument: "symbol", side: "side", quantity: "lastqty", price: "lastpx", account: "account",
-  time: "transacttime", exec_type: "exectype", exec_ref_id: "execrefid", orig_cl_ord_id: "origclordid", fee: "commission",
+  time: "transacttime", exec_type: "exectype", exec_ref_id: "execrefid", orig_cl_ord_id: "origclordid", fee: "commission", currency: "currency",
 }));
 const NEEDED = ["cl_ord_id", "exec_id", "instrument", "side", "quantity", "price"];
 const TAGS = { // of an ExecutionReport, FIX 4.2 to 5.0
   cl_ord_id: "11", exec_id: "17", instrument: "55", side: "54", quantity: "32", price: "31", account: "1", time: "60", exec_type: "150",
-  exec_ref_id: "19", orig_cl_ord_id: "41", fee: "12",
+  exec_ref_id: "19", orig_cl_ord_id: "41", fee: "12", currency: "15",
 };
 const SIDES = new Map([["1", "BUY"], ["B", "BUY"], ["BUY", "BUY"], ["2", "SELL"], ["S", "SELL"], ["SELL", "SELL"], ["5", "SELL"], ["6", "SELL"]]);
 const EVENTS = new Map([
@@ -1385,7 +1385,7 @@ function* fixFills(name, bytes) {
   for (const [at, line] of lines.entries()) {
     // eslint-disable-next-line no-control-regex
     for (const message of line.split(/(?<=[\x01|]10=[0-9]{3}[\x01|])(?=8=FIX)/)) {
-      const fields = fieldsOf(message), day = dayOf(fields.get("52") ?? ""), event = eventOf(fields);
+      const fields = fieldsOf(message), day = dayOf(fields.get("52") ?? ""), event = execTypeOf(fields) || "-";
       if (fields.get("35") !== "8" || !EVENTS.has(event)) {
         yield [day, null];
         continue;
@@ -1404,19 +1404,48 @@ function latin1All(bytes) {
   return out;
 }
 
-/** Return a FIX message's fields; the first of a tag counts. */
-function fieldsOf(message) {
-  const start = message.indexOf("8=FIX"), fields = new Map();
-  if (start < 0) return fields;
-  for (const part of strip(message.slice(start)).split(message.includes("\x01") ? "\x01" : "|")) {
-    const cut = part.indexOf("="), tag = cut < 0 ? part : part.slice(0, cut);
-    if (!fields.has(tag)) fields.set(tag, cut < 0 ? "" : part.slice(cut + 1));
+/** Length field to its data field, which may hold the delimiter. Source: FIX 5.0 SP2, fields of type DATA. */
+const DATA_FIELDS = new Map((
+  "90:91 93:89 95:96 212:213 348:349 350:351 352:353 354:355 356:357 358:359 360:361 362:363 364:365 445:446 618:619 621:622"
+  + " 1184:1185 1277:1278 1280:1281 1282:1283 1397:1398 1401:1402 1403:1404 1468:1469 1525:1527 1578:1579 1620:1621 1664:1665"
+  + " 1678:1697 1733:1734 1871:1872 1874:1875 2072:2073 2074:2075 2111:2112 2179:2180 2287:2288 2351:2352 2372:2371 2481:2482"
+  + " 2494:2493 2522:2521 2637:2638 2651:2652 2665:2666 2715:2716 2718:2719 2721:2722 2797:2798 2802:2801 2809:2808 2815:2814"
+).split(" ").map((pair) => pair.split(":")));
+const BEFORE_EXEC_TYPE = new Set(["FIX.4.0", "FIX.4.1", "FIX.4.2"]);
+/** ExecTransType (20) as the ExecType (150) that FIX 4.3 put in its place; 0 is new. */
+const TRANS_TYPES = new Map(Object.entries({ 1: "H", 2: "G", 3: "I" }));
+
+/** Return a FIX message's fields by tag; the first of a tag counts, and a data field is read by its length. */
+const wireFields = (text, mark = "\x01") => firstOfEach(wirePairs(text, mark));
+
+/** Return the first value of each tag. */
+const firstOfEach = (pairs) => new Map([...pairs].reverse());
+
+/** Return a FIX message's fields in their order. */
+function wirePairs(text, mark = "\x01") {
+  const pairs = [];
+  for (let place = 0, dataTag = "", length = 0; place <= text.length;) {
+    let end = text.indexOf(mark, place);
+    if (end < 0) end = text.length;
+    const at = text.indexOf("=", place), cut = at >= 0 && at < end, tag = cut ? text.slice(place, at) : "", begin = cut ? at + 1 : place;
+    if (tag && tag === dataTag && text[begin + length] === mark) end = Math.max(end, begin + length);
+    const value = text.slice(begin, end);
+    dataTag = /^[0-9]{1,7}$/.test(value) ? DATA_FIELDS.get(tag) ?? "" : "";
+    length = dataTag ? Number(value) : 0;
+    if (tag) pairs.push([tag, value]);
+    place = end + 1;
   }
-  return fields;
+  return pairs;
 }
 
-/** Return the ExecType; FIX 4.2 says it in ExecTransType (20) and a fill by LastShares. */
-const eventOf = (fields) => ({ 1: "H", 2: "G", 3: "I" })[fields.get("20")] ?? (fields.get("150") || "-");
+/** Return the fields of a line of a FIX log; some logs write | for the delimiter. */
+function fieldsOf(message) {
+  const start = message.indexOf("8=FIX");
+  return start < 0 ? new Map() : wireFields(strip(message.slice(start)), message.includes("\x01") ? "\x01" : "|");
+}
+
+/** Return what a report tells: ExecType (150), which FIX 4.2 says in ExecTransType (20). */
+const execTypeOf = (fields) => (BEFORE_EXEC_TYPE.has(fields.get("8")) && TRANS_TYPES.get(fields.get("20"))) || (fields.get("150") ?? "");
 
 /** Return one line's fill; a line of another type has the event "". */
 function fillOf(where, line, cells) {
@@ -1430,6 +1459,7 @@ function fillOf(where, line, cells) {
     line, clOrdId: cells.cl_ord_id, origClOrdId: cells.orig_cl_ord_id ?? "", execId: cells.exec_id, execRefId: cells.exec_ref_id ?? "",
     event, instrument: cells.instrument, side: side ?? "", quantity, price: amount(where, "price", cells.price || "0"),
     account: cells.account ?? "", day: dayOf(cells.time ?? ""), time: cells.time ?? "", fee: cells.fee ? amount(where, "fee", cells.fee) : null,
+    currency: cells.currency ?? "",
   };
 }
 
@@ -1443,15 +1473,16 @@ class NetFills {
   take(name, fill, again) {
     const order = fill.origClOrdId || fill.clOrdId, key = keyOf(order, fill.execId), once = keyOf(order, fill.execId, fill.event);
     const same = ({ line: _, time: __, ...rest }) => keyOf(...Object.values(rest).map(String), rest.fee === null);
-    const before = this.#seen.get(once);
-    if (before) {
-      if (again && same(before) === same(fill)) return;
-      throw new Bad(`${name} line ${fill.line}: ExecID ${fill.execId} of line ${before.line} again`);
+    const before = this.#seen.get(once) ?? [], known = before.some((one) => same(one) === same(fill));
+    if (again && known) return;
+    if (known || (before.length && fill.event !== "trade")) {
+      throw new Bad(`${name} line ${fill.line}: ExecID ${fill.execId} of line ${before[0].line} again`);
     }
-    this.#seen.set(once, fill);
+    this.#seen.set(once, [...before, fill]);
     if (fill.event === "trade") {
-      this.fills.set(key, [fill, [fill.execId]]);
-      this.#alias.set(key, key);
+      // a broker that gives two trades one ExecID has traded twice
+      this.fills.set(before.length ? keyOf(order, fill.execId, String(before.length + 1)) : key, [fill, [fill.execId]]);
+      if (!before.length) this.#alias.set(key, key);
       return;
     }
     const named = keyOf(order, fill.execRefId), first = this.#alias.get(named) ?? named;
@@ -1568,10 +1599,68 @@ class Approvals {
   }
 }
 
-/** Trades by phone and give-ups, which two officers booked, against the broker's own file. */
+/** Return the day (UTC) of a market time, YYYYMMDD. */
+const marketDay = (us) => when((isInteger(us) ? us : 0) / 1e6).slice(0, 10).replaceAll("-", "");
+
+/** Trades that two officers booked or took out (by phone, or resolving a difference), against the broker's own file. */
 class Phoned {
   booked = new Map(); // the record's number: its payload
   reliedOn = new Map(); // those that account for a line of the broker's, each with that line
+  currency = ""; // of the ledger's orders; empty if no run is shown
+  #told = new Map(); // ExecID: another currency that the broker told of its trade
+  #resolved = new Map(); // resolutions that name ExecIDs: trade, names, lines and what was taken out
+
+  /** Take a message as it came: what it says in another currency officers had before them. */
+  hears(raw) {
+    const fields = wireFields(said(raw)), name = fields.get("17"), currency = fields.get("15");
+    if (name && currency && currency !== this.currency) this.#told.set(name, currency);
+  }
+
+  /** Take a resolution; return whether it names the broker's ExecIDs. `day` and `account` are those of its order, if it is ours. */
+  resolves(seq, { trade, terms, account: own = null, market_time_us: us }, day, account) {
+    const names = isObject(terms) ? terms.exec_ids : undefined;
+    if (!isObject(trade) || !Array.isArray(names) || !names.length) return false;
+    const days = [day || marketDay(us), marketDay(us)], accounts = [account, said(own)];
+    this.#resolved.set(seq, { trade, names: names.map(said), days, accounts, lines: [], gone: [], met: new Set() });
+    return true;
+  }
+
+  /** Return whether a resolution took out a booked trade, which the file then lacks. */
+  takesOut(execIds, side, quantity) {
+    const found = [...this.#resolved.values()].find(({ trade, names }) => execIds.some((name) => names.includes(name)) && ![side, undefined].includes(trade.side));
+    if (!found) return false;
+    found.gone.push(quantity);
+    for (const name of execIds) if (found.names.includes(name)) found.met.add(name);
+    return true;
+  }
+
+  #resolvesLine(fill) {
+    const takes = ([, { trade, names, lines }]) =>
+      names.includes(fill.execId) && fill.side === trade.side && !lines.some(({ execId }) => execId === fill.execId); // an ExecID accounts for one line
+    const [seq, one] = [...this.#resolved].find(takes) ?? [];
+    if (!one) return false;
+    one.lines.push(fill);
+    one.met.add(fill.execId);
+    if (!this.reliedOn.has(seq)) this.reliedOn.set(seq, lineOf(fill));
+    return true;
+  }
+
+  /** Report resolutions whose trade is not that of the lines which they account for; without a price in a line, both officers signed it. */
+  judgeResolved(report, broker) {
+    const sum = (all) => all.reduce((one, other) => one + other, 0n);
+    const had = new Set(broker.fills.map(([{ execId }]) => execId)); // a reused one is of two trades
+    for (const [seq, { trade, names, days, accounts, lines, gone, met }] of this.#resolved) {
+      const told = days.every((day) => accounts.some((name) => covers(broker, day, name))), lacking = names.filter((name) => !met.has(name) && !had.has(name));
+      if (told && lacking.length) report.find(TAMPERED, `the broker's file lacks fill ${lacking.join(", ")}, which officers resolved`, seq);
+      const quantity = unitsOf(said(trade.quantity)) ?? 0n, price = unitsOf(said(trade.price)) ?? 0n, wrong = [];
+      const priced = lines.filter((line) => line.price);
+      if ((gone.length || lines.length) && (sum(gone) || sum(lines.map((line) => line.quantity))) !== quantity) wrong.push("quantity");
+      if (priced.length && (priced.every((line) => line.price > price) || priced.every((line) => line.price < price))) wrong.push("price");
+      if (lines.some((line) => line.instrument !== trade.instrument)) wrong.push("instrument");
+      if (lines.some((line) => this.#otherMoney(line))) wrong.push("currency");
+      if (wrong.length) report.find(TAMPERED, `it resolves ${names.join(" ")} with another ${wrong.join(", ")} than the broker's file has`, seq);
+    }
+  }
 
   /** Return whether one names this fill; each counts once. Report what differs. */
   accountsFor(report, fill) {
@@ -1579,17 +1668,22 @@ class Phoned {
       if (reference !== fill.execId || this.reliedOn.has(seq)) continue;
       const wrong = ["instrument", "side"].filter((name) => trade[name] !== fill[name]);
       for (const name of ["quantity", "price"]) if (unitsOf(said(trade[name])) !== fill[name]) wrong.push(name);
+      if (this.#otherMoney(fill)) wrong.push("currency");
       if (wrong.length) report.find(TAMPERED, `${lineOf(fill)}: the adjustment of record ${seq} has another ${wrong.join(", ")}`);
       this.reliedOn.set(seq, lineOf(fill));
       return true;
     }
-    return false;
+    return this.#resolvesLine(fill);
+  }
+
+  #otherMoney({ currency, execId }) {
+    return this.currency && ![undefined, "", this.currency, this.#told.get(execId)].includes(currency);
   }
 
   /** Report the trades by phone that the file should have and has not. */
   judgeLacking(report, broker) {
-    for (const [seq, { market_time_us: us = 0, sort, account, reference }] of this.booked) {
-      const day = when(us / 1e6).slice(0, 10).replaceAll("-", "");
+    for (const [seq, { market_time_us: us, sort, account, reference }] of this.booked) {
+      const day = marketDay(us);
       if (this.reliedOn.has(seq) || sort !== "trade" || !covers(broker, day, said(account))) continue;
       const name = reference || "without the broker's ExecID (--reference)";
       report.find(TAMPERED, `the broker's file lacks the trade by phone ${name}, booked on ${day}`, seq);
@@ -1610,6 +1704,13 @@ class Fills {
   #booked = new Map();
   #undone = new Set();
   #resolved = new Map();
+  #byOfficers = new Map(); // by instrument, what resolutions bought, less what they sold
+  #resolutions = new Map(); // the resolutions that account for a fill, each with what it explains
+
+  /** The adjustments and resolutions that account for a fill, each with what it explains. */
+  get reliedOn() {
+    return new Map([...this.phoned.reliedOn, ...this.#resolutions]);
+  }
 
   constructor(broker, whole = true) {
     [this.#broker, this.#whole] = [broker, whole];
@@ -1622,11 +1723,13 @@ class Fills {
     const { seq, stream, kind } = header, name = orderName(leaf);
     this.#lastUs = header.recorded_at_us;
     if (this.#wanted.has(name)) this.#named.set(name, { seq, stream });
-    if (kind === "verdict_given" && payload.result === "approved") this.#approved.set(keyOf(stream, seq), payload.reservation ?? {});
+    if (kind === "run_started") this.phoned.currency = said((payload.order_profile || {}).currency ?? "");
+    else if (kind === "verdict_given" && payload.result === "approved") this.#approved.set(keyOf(stream, seq), payload.reservation ?? {});
     else if (kind === "order_sending") this.#announced(header, payload);
     else if (kind === "replace_requested") this.#raised(header, payload);
     else if (kind === "order_reported") this.#reported(report, header, payload);
     else if (kind === "difference_resolved") this.#byPerson(header, payload);
+    else if (kind === "fix_inbound") this.phoned.hears(payload.raw);
     else if (kind === "book_adjusted" && payload.trade) this.phoned.booked.set(seq, payload);
   }
 
@@ -1637,6 +1740,7 @@ class Fills {
     this.#orders.set(name, {
       seq, stream, name, instrument, side, quantity: unitsOf(fields.get(38) ?? "") ?? 0n, price: unitsOf(fields.get(44) ?? "") ?? 0n,
       account: fields.get(1) ?? "", own: payload.account ?? "", lots: BigInt(reserved.qty_lots ?? 0), ticks: BigInt(reserved.limit_ticks ?? 0), alarmed: false,
+      currency: fields.get(15) ?? "", day: marketDay(payload.market_now_us),
     });
   }
 
@@ -1672,9 +1776,15 @@ class Fills {
   }
 
   /** Take a quantity that two officers booked because the broker was right. */
-  #byPerson({ seq }, { adjustment: fill, decision_id: decision }) {
-    if (!fill || !decision) return;
-    const stream = `decision/${decision}`, lots = BigInt(fill.qty_lots) * (fill.side === "BUY" ? 1n : -1n);
+  #byPerson({ seq }, payload) {
+    const { adjustment: fill, decision_id: decision, trade } = payload, stream = `decision/${decision}`;
+    if (fill && trade) {
+      const symbol = said(trade.instrument), more = (unitsOf(said(trade.quantity)) ?? 0n) * (fill.side === "BUY" ? 1n : -1n);
+      this.#byOfficers.set(symbol, (this.#byOfficers.get(symbol) ?? 0n) + more);
+    }
+    const order = [...this.#orders.values()].find((one) => one.stream === stream);
+    if (this.phoned.resolves(seq, payload, order?.day ?? "", order?.account ?? "") || !fill || !decision) return;
+    const lots = BigInt(fill.qty_lots) * (fill.side === "BUY" ? 1n : -1n);
     this.#resolved.set(stream, [...(this.#resolved.get(stream) ?? []), { seq, lots }]);
   }
 
@@ -1694,7 +1804,7 @@ class Fills {
       } else {
         const booked = execs.map((name) => trades.get(keyOf(order.name, name))).find((one) => one);
         if (!booked || matched.has(booked.seq)) {
-          left.set(order.stream, [...(left.get(order.stream) ?? []), fill]);
+          if (!this.phoned.accountsFor(report, fill)) left.set(order.stream, [...(left.get(order.stream) ?? []), fill]);
         } else {
           matched.add(booked.seq);
           judgePair(report, fill, booked);
@@ -1704,6 +1814,7 @@ class Fills {
     for (const [stream, fills] of left) this.#judgeLeft(report, stream, fills);
     this.#judgeLacking(report, matched);
     this.phoned.judgeLacking(report, broker);
+    this.phoned.judgeResolved(report, broker);
     this.#judgeApproved(report);
     this.#saySums(report, matched);
     if (strangers) report.say(`${strangers} fills of the broker's file are of other decisions: not judged`);
@@ -1728,7 +1839,9 @@ class Fills {
     const sum = fills.reduce((all, { side, quantity }) => all + (side === "BUY" ? quantity : -quantity), 0n);
     const lots = resolved.reduce((all, one) => all + one.lots, 0n);
     if (resolved.length && sum * order.lots === lots * order.quantity) {
-      report.say(`${fills.length} fills of ${order.name} are booked by resolution ${resolved.map(({ seq }) => seq).join(", ")}`);
+      const words = `${fills.length} fills of ${order.name} are booked by resolution ${resolved.map(({ seq }) => seq).join(", ")}`;
+      for (const { seq } of resolved) this.#resolutions.set(seq, words);
+      report.say(words);
       return;
     }
     for (const fill of fills) {
@@ -1743,6 +1856,7 @@ class Fills {
   #judgeLacking(report, matched) {
     for (const { seq, order, day, names, quantity } of this.#booked.values()) {
       if (matched.has(seq) || ![order.own, order.account].some((account) => covers(this.#broker, day, account))) continue;
+      if (this.phoned.takesOut(names, order.side, quantity)) continue;
       report.find(TAMPERED, `the broker's file lacks fill ${names[0]} of order ${order.name}, ${decimalOf(quantity)} ${order.instrument} on ${day}`, seq);
     }
   }
@@ -1767,9 +1881,11 @@ class Fills {
       const { order, seq, day, quantity, price } = booked;
       if (covers(broker, day, order.own) || matched.has(seq)) addTo(ours, order.instrument, { side: order.side, quantity, price });
     }
-    for (const symbol of [...new Set([...theirs.keys(), ...ours.keys()])].sort(compareCodePoints)) {
-      const [one, other] = [theirs, ours].map((sums) => sumsText(sums.get(symbol)));
-      report.say(one === other ? `${symbol}: ${one}: the broker's file and the ledger agree` : `${symbol}: the broker's file has ${one}; the ledger has ${other}`);
+    for (const symbol of [...new Set([...theirs.keys(), ...ours.keys(), ...this.#byOfficers.keys()])].sort(compareCodePoints)) {
+      const [one, other] = [theirs, ours].map((sums) => sumsText(sums.get(symbol))), more = this.#byOfficers.get(symbol);
+      if (more !== undefined) {
+        report.say(`${symbol}: the broker's file has ${one}; the ledger has ${other}, and ${decimalOf(more)} of officers' resolutions`);
+      } else report.say(one === other ? `${symbol}: ${one}: the broker's file and the ledger agree` : `${symbol}: the broker's file has ${one}; the ledger has ${other}`);
     }
   }
 }
@@ -1788,6 +1904,7 @@ function judgePair(report, fill, { seq, order, quantity, price, fee }) {
     ["quantity", decimalOf(fill.quantity), decimalOf(quantity)], ["price", decimalOf(fill.price), decimalOf(price)], ["side", fill.side, order.side],
     ["instrument", fill.instrument, order.instrument], ["account", fill.account || order.account, order.account],
   ];
+  if (fill.currency && order.currency) pairs.push(["currency", fill.currency, order.currency]);
   if (fill.fee !== null && fee !== null) pairs.push(["fee", decimalOf(fill.fee), decimalOf(fee)]);
   for (const [name, theirs, ours] of pairs) {
     if (theirs !== ours) report.find(TAMPERED, `${lineOf(fill)} of order ${order.name}: ${name} ${theirs}, on record ${ours}`, seq);
@@ -1831,19 +1948,21 @@ export function readOfficers(files) {
 
 /** Return whether both officers signed; `signatures` is hex by role, of any shape. */
 async function bothSigned(statement, signatures, keys) {
-  if (!(await hasEd25519())) throw new Unknown(await lacking());
-  for (const role of OFFICERS) {
-    const given = isObject(signatures) ? signatures[role] : null, key = keys.get(role);
-    if (!isText(given) || !key || !/^(?:[ \t-\r]*[0-9a-fA-F]{2})*[ \t-\r]*$/.test(given)) return false;
-    const signature = Uint8Array.from(given.match(/[0-9a-fA-F]{2}/g) ?? [], (pair) => parseInt(pair, 16));
-    try {
-      const imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
-      if (!(await crypto.subtle.verify("Ed25519", imported, signature, utf8(statement)))) return false;
-    } catch {
-      return false; // the key is not a point on the curve
-    }
-  }
+  for (const role of OFFICERS) if (!(await oneSigned(statement, isObject(signatures) ? signatures[role] : null, keys.get(role)))) return false;
   return true;
+}
+
+/** Return whether a key signed a statement; the signature is hex, of any shape. */
+async function oneSigned(statement, given, key) {
+  if (!(await hasEd25519())) throw new Unknown(await lacking());
+  if (!isText(given) || !key || !/^(?:[ \t-\r]*[0-9a-fA-F]{2})*[ \t-\r]*$/.test(given)) return false;
+  const signature = Uint8Array.from(given.match(/[0-9a-fA-F]{2}/g) ?? [], (pair) => parseInt(pair, 16));
+  try {
+    const imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+    return await crypto.subtle.verify("Ed25519", imported, signature, utf8(statement));
+  } catch {
+    return false; // the key is not a point on the curve
+  }
 }
 
 /** Return JSON as Python's json.dumps writes it with sorted keys: blanks, and ASCII only. */
@@ -2157,17 +2276,18 @@ class OfficersWord {
     else if (kind === "record_disavowed") this.#disavowed.push({ seq, payload });
   }
 
-  /** Judge what was signed; `reliedOn` has the adjustments that account for a fill. */
+  /** Judge what was signed; `reliedOn` has the records that account for a fill. Return the officers' keys over time. */
   async finish(report, reliedOn) {
     const gone = await this.#sayDisavowed(report);
     for (const seq of [...reliedOn.keys()].filter((one) => gone.has(one)).sort((a, b) => a - b)) {
       report.find(TAMPERED, `${reliedOn.get(seq)} rests on record ${seq}, which is disavowed`);
     }
-    const spans = this.#officers.size ? await this.#spans(report) : [];
-    await this.#lifted.finish(report, this.#first && `${this.#log}#${this.#first}`, spans);
+    const logId = this.#first && `${this.#log}#${this.#first}`;
+    const spans = this.#officers.size ? await this.#spans(report, logId) : [];
+    await this.#lifted.finish(report, logId, spans);
     if (!this.#officers.size) {
       for (const [seq, line] of reliedOn) report.find(NOT_CHECKABLE, `${line} rests on record ${seq}: give both officers' keys with --officer`);
-      return;
+      return spans;
     }
     let sound = 0;
     for (const { seq, payload } of this.#adjusted) {
@@ -2175,9 +2295,10 @@ class OfficersWord {
       if (!gone.has(seq) && keys && (await this.#judge(report, seq, payload, keys))) sound += 1;
     }
     if (this.#adjusted.length) report.say(`${sound} of ${this.#adjusted.length} adjustments: both officers signed`);
+    return spans;
   }
 
-  /** Report an adjustment that the officers did not sign, or signed in other words. */
+  /** Report an adjustment that the officers did not sign; `Statements` judges what it does. */
   async #judge(report, seq, payload, keys) {
     const terms = isObject(payload.terms) ? payload.terms : {};
     const lines = [
@@ -2188,17 +2309,11 @@ class OfficersWord {
       report.find(TAMPERED, "an adjustment that its two officers did not sign", seq);
       return false;
     }
-    const texts = ["ref", "sort", "account", "instrument", "reference", "reason", "evidence"];
-    const stated = new Map(texts.map((name) => [name, payload[name] === undefined ? "" : payload[name]]));
-    stated.set("account", terms.account ? payload.account : "");
-    if (isObject(payload.trade)) for (const name of ["instrument", "side", "quantity", "price"]) stated.set(name, payload.trade[name]);
-    const other = [...stated].filter(([name, value]) => said(terms[name] === undefined ? "" : terms[name]) !== said(value)).map(([name]) => name);
-    if (other.length) report.find(TAMPERED, `it books another ${other.join(", ")} than was signed`, seq);
-    return !other.length;
+    return true;
   }
 
   /** Return the officers' keys with the record after which they count, newest first. */
-  async #spans(report) {
+  async #spans(report, logId) {
     const keys = new Map(this.#officers), spans = [];
     for (const [number, { seq, payload }] of [...this.#changed.entries()].reverse()) {
       const [role, before, after, name] = ["role", "before", "after", "name"].map((one) => said(payload[one]));
@@ -2207,7 +2322,7 @@ class OfficersWord {
         return spans;
       }
       spans.push({ since: seq, keys: new Map(keys) });
-      const statement = `${FORM}\nofficer key\n${this.#log}\nchange ${number}\nrole ${role}\nbefore ${before}\nafter ${after}\nname ${name}\n`;
+      const statement = `${FORM}\nofficer key\n${logId}\nchange ${number}\nrole ${role}\nbefore ${before}\nafter ${after}\nname ${name}\n`;
       keys.set(role, unhex(before));
       if (!(await bothSigned(statement, payload.signatures, keys))) {
         report.find(TAMPERED, "changes an officer's key without both signatures", seq);
@@ -2234,6 +2349,1047 @@ class OfficersWord {
       }
     }
     return gone;
+  }
+}
+
+// ---- the statements ---------------------------------------------------------------------------------
+// What must be true of records, by which other records, signed by whom. The table is written here by
+// `make verifier`; each statement that no class of its own judges has one function in JUDGES.
+
+//STATEMENTS-BEGIN written by `make verifier`
+const STATEMENTS = {
+  run: ["*", "decision"],
+  decision: ["decision", "order_allocated"],
+  intent: ["intent_proposed"],
+  verdict: ["verdict_given"],
+  hold: ["approval_given", "approval_refused", "approval_requested", "verdict_given"],
+  order: ["order_sending"],
+  wire: ["fix_inbound", "order_sent", "replace_sent"],
+  replace: ["replace_ended", "replace_requested", "replace_sent"],
+  fill: ["order_reported"],
+  policy: ["policy_activated", "policy_announced", "policy_tried"],
+  mode: ["mode_entered"],
+  release: ["kill_released"],
+  resume: ["stop_ended"],
+  promotion: ["model_promoted"],
+  criteria: ["fairness_agreed"],
+  justification: ["justification_entered"],
+  publication: ["publication_ended"],
+  difference: ["difference_resolved"],
+  adjustment: ["book_adjusted"],
+};
+const CHECKS = new Map([
+  ["R00", ["clock_behind", "intent_readable", "policy", "policy_readable", "state_readable", "subject"]],
+  ["R01", ["epoch", "latch"]],
+  ["R02", ["side", "strategy"]],
+  ["R03", ["maximum", "minimum", "step"]],
+  ["R04", ["notional"]],
+  ["R05", ["collar"]],
+  ["R06", ["position", "short"]],
+  ["R07", ["gross"]],
+  ["R08", ["net"]],
+  ["R09", ["leverage"]],
+  ["R10", ["instrument", "sector"]],
+  ["R11", ["day_loss"]],
+  ["R12", ["drawdown"]],
+  ["R13", ["bucket", "reserve"]],
+  ["R14", ["orders"]],
+  ["R15", ["day_share", "order_share", "reference_age"]],
+  ["R16", ["intent", "order"]],
+  ["R17", ["own_orders"]],
+  ["R18", ["listed"]],
+  ["R19", ["age", "short"]],
+  ["R20", ["quantity", "value"]],
+  ["R21", ["basket"]],
+  ["R22", ["line"]],
+  ["R23", ["margin"]],
+  ["R24", ["gap", "phase", "quote_age", "quote_ahead", "spread"]],
+  ["R25", ["forecast_age", "forecast_ahead", "narrative_age", "narrative_ahead"]],
+  ["R26", ["direction", "interval", "paths"]],
+  ["R27", ["bars_age", "bars_ahead", "move", "usual"]],
+  ["R28", ["fall", "stressed"]],
+  ["R30", ["evidence", "shift"]],
+  ["R31", ["notional"]],
+  ["R32", ["bursts"]],
+  ["R33", ["day", "second"]],
+  ["R34", ["orders", "share"]],
+  ["R35", ["day", "window"]],
+  ["R36", ["second"]],
+  ["R37", ["withdrawn"]],
+  ["R38", ["levels"]],
+  ["R40", ["move"]],
+  ["R42", ["matches"]],
+  ["R43", ["share"]],
+  ["R45", ["presence", "sizes", "spread"]],
+  ["R46", ["agreement", "model_share"]],
+  ["R49", ["acts"]],
+  ["R50", ["clock_step", "disk_free", "look_age"]],
+  ["R51", ["differences"]],
+  ["R52", ["paths", "paths_age", "shortfall", "trip_chance"]],
+  ["R53", ["growing", "ladder", "quoted"]],
+]);
+//STATEMENTS-END
+
+const idsOf = (kind) => Object.keys(STATEMENTS).filter((name) => STATEMENTS[name].includes(kind));
+const LIMIT_ORDER = "2", TIMES_IN_FORCE = new Map([["DAY", "0"], ["GTC", "1"], ["IOC", "3"], ["FOK", "4"]]);
+const LARGE = /^-?[1-9][0-9]{15,38}$/;
+const objectIn = (value) => (isObject(value) ? value : {});
+const listIn = (value) => (Array.isArray(value) ? value : []);
+const isGiven = (value) => value !== undefined && value !== null && value !== "";
+const numberOr = (value, other = -1) => (isInteger(value) ? value : other);
+const same = (one, other) => canonical(one ?? null) === canonical(other ?? null);
+const wholeOf = (value) => (isInteger(value) || (isText(value) && LARGE.test(value)) ? BigInt(value) : null);
+const taggedDigest = async (tag, document) => hex(await sha256(utf8(`${tag}\n${canonical(document)}`)));
+const sideOf = (fields) => FIX_SIDES.get(said(fields.get(54))) ?? "";
+
+/** Return the rules that hold an order for a person, sorted. */
+function heldBy(verdict) {
+  const rows = listIn(verdict.results).map(objectIn).filter((row) => row.action === "HOLD");
+  return [...new Set(rows.map((row) => said(row.rule_id)))].sort(compareCodePoints);
+}
+
+/** Yield each field of a record that has another value than its reference. */
+function* differing(stated, wanted, words) {
+  for (const [name, value] of wanted) if (!same(stated[name], value)) yield `its ${name} is not ${words}`;
+}
+
+const newDecision = () => ({ records: 0, gap: false, account: null, request: {}, author: null, proposed: null, verdicts: new Map(), agreed: null, order: null });
+
+/** The fields of an ExecutionReport that a record of it repeats. */
+const REPORT_TAGS = new Map(Object.entries({
+  order_id: "37", cl_ord_id: "11", orig_cl_ord_id: "41", exec_id: "17", exec_type: "150", ord_status: "39",
+  last_qty: "32", last_price: "31", leaves_qty: "151", cum_qty: "14", average_price: "6", exec_ref_id: "19",
+}));
+/** The tags that no group of a report has: two values of one contradict each other. */
+const SOLE = [11, 14, 15, 17, 19, 20, 31, 32, 37, 39, 41, 54, 55, 120, 150, 151].map(String);
+const FEE_BASES = {
+  12: new Map([["", "absolute"], ["3", "absolute"], ["1", "unit"], ["2", "percent"]]),
+  137: new Map([["", "absolute"], ["0", "absolute"], ["1", "unit"], ["2", "percent"]]),
+};
+const FEE_MEMBERS = ["137", "138", "139", "891"], FEES_MAX_MINOR = 10n ** 14n;
+
+/** Return what is kept of a record of an inbound message; `fees` is null for one that is cut. */
+function messageOf(body) {
+  const raw = said(body.raw), isCut = raw.length === RAW_MAX; // of a longer message the last field may be cut too
+  const pairs = wirePairs(isCut ? raw.slice(0, Math.max(0, raw.lastIndexOf("\x01"))) : raw), fields = firstOfEach(pairs), told = execTypeOf(fields);
+  if (told) fields.set("150", told);
+  const commission = commissionOf(pairs), valuesOf = (one) => new Set(pairs.filter(([tag]) => tag === one).map(([, value]) => value));
+  return {
+    report: [...REPORT_TAGS].filter(([, tag]) => !isCut || fields.has(tag)).map(([name, tag]) => [name, fields.get(tag) ?? ""]),
+    order: new Map(["15", "54", "55", "120"].map((tag) => [tag, fields.get(tag) ?? ""])), doubled: SOLE.filter((tag) => valuesOf(tag).size > 1),
+    commission: commission.find(({ basis }) => basis === "absolute")?.amount ?? "", fees: isCut ? null : [...commission, ...miscFeesOf(pairs)],
+  };
+}
+
+/** Return the commission that a message states, if any. */
+function commissionOf(pairs) {
+  const [amounts, kinds, moneys] = ["12", "13", "479"].map((one) => [...new Set(pairs.filter(([tag]) => tag === one).map(([, value]) => value))]);
+  if (!amounts.length && !kinds.length && !moneys.length) return [];
+  const isSole = [amounts, kinds, moneys].every((values) => values.length <= 1);
+  return [{ amount: (isSole && amounts[0]) || "", basis: FEE_BASES[12].get(kinds.join(" ")) ?? "", money: moneys.join(" ") }];
+}
+
+/** Return each entry of NoMiscFees; none is understood in a group that is not whole. */
+function miscFeesOf(pairs) {
+  const counts = new Set(pairs.filter(([tag]) => tag === "136").map(([, value]) => value)), entries = [];
+  const places = [...pairs.keys()].filter((place) => FEE_MEMBERS.includes(pairs[place][0]));
+  for (const [tag, value] of places.map((place) => pairs[place])) {
+    if (!entries.length || tag === pairs[places[0]][0] || entries.at(-1).has(tag)) entries.push(new Map());
+    entries.at(-1).set(tag, value);
+  }
+  if (!entries.length) return [...counts].every((count) => count === "0") ? [] : [{ amount: "", basis: "", money: "" }];
+  const together = places.at(-1) - places[0] + 1 === places.length, isCounted = counts.size === 1 && counts.has(String(entries.length));
+  const sound = together && isCounted && pairs.at(places[0] - 1)[0] === "136";
+  return entries.map((entry) => ({
+    amount: entry.get("137") ?? "", money: entry.get("138") ?? "",
+    basis: !sound || entry.get("139") === "8" ? "" : FEE_BASES[137].get(entry.get("891") ?? "") ?? "", // 139=8 is a markup
+  }));
+}
+
+/** Return the sum of the fees that are understood, in minor units. */
+function feeMinorOf(fees, { currency, digits, quantity, price, multiplier }) {
+  let total = 0n;
+  for (const { amount, basis, money } of fees) {
+    const units = unitsOf(amount), one = 10n ** BigInt(SCALE);
+    if (!units || !basis || !["", currency].includes(money)) continue;
+    const all = units * (basis === "percent" ? quantity * price * multiplier : 10n ** digits * (basis === "unit" ? quantity : 1n));
+    if (all % one === 0n) total += all / one;
+  }
+  return total > FEES_MAX_MINOR || total < -FEES_MAX_MINOR ? 0 : Number(total);
+}
+
+/** How many lots each account holds; one traded before a split and taken back after it is not known. */
+class Positions {
+  #lots = new Map();
+  #trades = new Map(); // the number of the record that booked it: place, lots and the splits before it
+  #splits = new Map();
+  #unknown = new Set();
+
+  /** Return the lots of a position, negative if short; null if they are not known. */
+  lots(account, instrument) {
+    const place = keyOf(said(account), said(instrument));
+    return this.#unknown.has(place) ? null : this.#lots.get(place) ?? 0n;
+  }
+
+  /** Fold a record. */
+  take({ seq, kind, body }) {
+    const account = said(body.account);
+    if (kind === "order_reported") {
+      const number = isInteger(body.undoes_seq) ? body.undoes_seq : seq, [place, lots] = tradedAt(account, body.fill);
+      this.#undo(number);
+      if (!lots) return;
+      this.#trades.set(number, [place, lots, this.#splits.get(place) ?? 0]);
+      this.#add(place, lots);
+    } else if (kind === "difference_resolved") this.#add(...tradedAt(account, body.adjustment));
+    else if (kind === "book_adjusted") {
+      for (const [name, more] of Object.entries(objectIn(body.lots))) this.#add(keyOf(account, name), isInteger(more) ? BigInt(more) : 0n);
+      const place = keyOf(account, said(body.instrument));
+      if (body.sort === "split") this.#splits.set(place, (this.#splits.get(place) ?? 0) + 1);
+    }
+  }
+
+  #undo(number) {
+    const [place, lots, splits] = this.#trades.get(number) ?? ["", 0n, 0];
+    this.#trades.delete(number);
+    if (splits !== (this.#splits.get(place) ?? 0)) this.#unknown.add(place);
+    this.#add(place, -lots);
+  }
+
+  #add(place, lots) {
+    this.#lots.set(place, (this.#lots.get(place) ?? 0n) + lots);
+  }
+}
+
+function tradedAt(account, fill) {
+  const { instrument = null, side, qty_lots: booked } = objectIn(fill), lots = isInteger(booked) ? BigInt(booked) : 0n;
+  return [keyOf(account, said(instrument)), side === "BUY" ? lots : -lots];
+}
+
+/** What earlier records said, as far as a statement about a later one needs it. */
+class Seen {
+  whole; // whether every record so far is here: a bundle shows some only
+  log = "";
+  first = "";
+  runs = new Map();
+  profile = {};
+  session = "";
+  instruments = new Map();
+  policies = new Map();
+  inForce = "";
+  decisions = new Map();
+  reads = new Map();
+  messages = new Map();
+  presses = new Map();
+  stops = new Map();
+  tested = new Map();
+  differences = new Map();
+  named = new Map(); // the decision and the side of an order, by each ClOrdID that it may have had
+  fees = new Map(); // what a trade charged, in minor units, by the record that booked it
+  published = new Map();
+  held = new Positions();
+  modes = new Set();
+  mode = "";
+  modeSeq = -1;
+  modeLimits = "";
+
+  constructor(whole) {
+    this.whole = whole;
+  }
+
+  get logId() {
+    return this.first && `${this.log}#${this.first}`;
+  }
+
+  of({ decision }) {
+    return this.decisions.get(decision) ?? { ...newDecision(), gap: true };
+  }
+
+  /** Note that a record comes, before it is judged. */
+  enter({ log, seq, place, decision, body, leaf }) {
+    this.log = log;
+    if (seq === 0) this.first = hex(leaf);
+    if (!decision) return;
+    if (!this.decisions.has(decision)) this.decisions.set(decision, newDecision());
+    const own = this.decisions.get(decision);
+    own.gap ||= own.records !== place;
+    own.records += 1;
+    own.account ??= body.account ?? null;
+  }
+
+  knows(symbol) {
+    return this.instruments.has(said(symbol));
+  }
+
+  instrument(symbol) {
+    return this.instruments.get(said(symbol)) ?? {};
+  }
+
+  /** Return the minor units of one lot and tick of an instrument, null if it is unknown. */
+  unitOf(symbol) {
+    const { tick_minor: tick, lot, multiplier } = this.instrument(symbol);
+    return [tick, lot, multiplier].every(isInteger) ? tick * lot * multiplier : null;
+  }
+
+  /** Return whether a price in text is so many ticks of an instrument. */
+  priced(symbol, ticks, price) {
+    const { tick_minor: tick } = this.instrument(symbol), digits = this.profile.minor_digits;
+    if (![tick, digits, ticks].every(isInteger)) return false;
+    const units = unitsOf(said(price));
+    return digits >= 0 && units !== null && units * 10n ** BigInt(digits) === BigInt(ticks) * BigInt(tick) * 10n ** BigInt(SCALE);
+  }
+
+  /** Return whether a quantity in text is so many lots of an instrument. */
+  counted(symbol, lots, quantity) {
+    const { lot } = this.instrument(symbol);
+    return isInteger(lot) && isInteger(lots) && unitsOf(said(quantity)) === BigInt(lots) * BigInt(lot) * 10n ** BigInt(SCALE);
+  }
+
+  /** Fold a record, after it was judged. */
+  take(one) {
+    this.held.take(one);
+    Object.hasOwn(TAKEN, one.kind) && TAKEN[one.kind](this, one);
+  }
+}
+
+const TAKEN = {
+  run_started(seen, { body }) {
+    seen.runs.set(said(body.run_id), { mode: body.mode, dev: body.dev });
+    seen.modes.add(said(body.mode ?? null));
+    seen.profile = objectIn(body.order_profile);
+    seen.session = said(objectIn(body.fix_profile).name);
+    if (body.dev !== true) seen.mode = said(body.mode);
+    for (const one of listIn(body.instruments)) seen.instruments.set(said(objectIn(one).symbol), objectIn(one));
+  },
+  instrument_listed(seen, { body }) {
+    const one = objectIn(body.instrument);
+    seen.instruments.set(said(one.symbol), one);
+  },
+  policy_activated(seen, { body }) {
+    seen.inForce = said(body.policy_digest);
+    seen.policies.set(seen.inForce, objectIn(body.policy));
+  },
+  intent_received(seen, one) {
+    Object.assign(seen.of(one), { request: objectIn(one.body.request), author: one.body.author ?? null });
+  },
+  snapshot_taken(seen, one) {
+    seen.of(one).author ??= one.body.author ?? null;
+  },
+  intent_proposed(seen, one) {
+    seen.of(one).proposed = objectIn(one.body.intent);
+  },
+  verdict_given(seen, one) {
+    const { intent, intent_digest, policy_digest, result, kill_epoch, send_before_us, verdict } = one.body; // eslint-disable-line camelcase
+    const { verdict_digest } = objectIn(verdict); // eslint-disable-line camelcase
+    const kept = { intent, intent_digest, policy_digest, result, kill_epoch, send_before_us, verdict_digest }; // eslint-disable-line camelcase
+    seen.of(one).verdicts.set(one.seq, { ...kept, held_by: heldBy(objectIn(verdict)) });
+  },
+  approval_given(seen, one) {
+    seen.of(one).agreed = objectIn(one.body.band);
+  },
+  order_sending(seen, one) {
+    const own = seen.of(one), intent = objectIn(own.verdicts.get(numberOr(one.body.approving_seq))?.intent), fields = fieldsOfOrder(one.body);
+    const terms = { qty_lots: intent.qty_lots, limit_ticks: intent.limit_ticks, quantity: fields.get(38) ?? "", price: fields.get(44) ?? "" };
+    own.order = { intent, fields, name: said(one.body.cl_ord_id), terms, filled: 0, asked: new Map() };
+    seen.named.set(own.order.name, [one.decision, intent.side]);
+  },
+  replace_requested(seen, one) {
+    const { order } = seen.of(one), name = orderName(one.leaf);
+    if (!order) return;
+    order.asked.set(name, { ...objectIn(one.body.after), orig: one.body.orig_cl_ord_id });
+    seen.named.set(name, [one.decision, order.intent.side]);
+  },
+  replace_ended(seen, one) {
+    const { order } = seen.of(one);
+    if (order && one.body.outcome === "replaced") Object.assign(order, { name: said(one.body.cl_ord_id), terms: objectIn(one.body.terms) });
+  },
+  order_reported(seen, one) {
+    const { order } = seen.of(one);
+    if (!order) return;
+    if (isObject(one.body.restated) || (one.body.restated ?? null) !== null) order.terms = objectIn(one.body.restated);
+    order.filled += numberOr(one.body.last_lots, 0);
+    seen.fees.set(isInteger(one.body.undoes_seq) ? one.body.undoes_seq : one.seq, objectIn(one.body.fill).fee_minor);
+  },
+  decision_sealed(seen, one) {
+    const own = seen.of(one);
+    own.verdicts.clear();
+    Object.assign(own, { request: {}, proposed: null, agreed: null });
+  },
+  fix_inbound(seen, { stream, body }) {
+    seen.messages.set(keyOf(stream, said(body.offset)), messageOf(body));
+  },
+  read_recorded(seen, { seq, body }) {
+    seen.reads.set(seq, { reader: body.reader, object: body.object });
+  },
+  kill_pressed(seen, { body }) {
+    seen.presses.set(said(body.kill_epoch), body.press_id ?? null);
+  },
+  stop_begun(seen, { body }) {
+    seen.stops.set(said(body.stop_id), body.stop);
+  },
+  stop_ended(seen, { body }) {
+    for (const one of listIn(body.stop_ids)) seen.stops.delete(said(one));
+  },
+  promotion_tested(seen, { seq, body }) {
+    seen.tested.set(seq, body);
+  },
+  book_difference(seen, { seq, leaf, body: { account, cl_ord_id: name, instrument, reason } }) {
+    seen.differences.set(seq, { account, name, instrument, reason, leaf: hex(leaf) });
+  },
+  publication_noted(seen, { seq, leaf, body }) {
+    seen.published.set(seq, [hex(leaf), body.ref ?? null]);
+  },
+  mode_entered(seen, { seq, body }) {
+    seen.modes.add(said(body.mode ?? null));
+    Object.assign(seen, { modeSeq: seq, modeLimits: body.limits === undefined ? "" : body.limits, mode: said(body.mode) });
+  },
+};
+
+const PASSING = ["ALLOW", "WARN"], BAND_BP = 10000n, RELEASES_ALONE = ["R31"];
+const REPEATED = new Set([447, 448, 452, 2376, 2594, 2595]); // the tags of groups, which alone may come twice in an order
+const WORDS_OF_ORDER = [1, 15, 38, 40, 44, 54, 55, 59]; // the fields that a broker acts on, besides name and type
+const RAW_MAX = 8192, BY_BOTH = ["breaker", "secure"], RISKS = new Map([["paper", 0], ["shadow", 0], ["pilot", 1], ["live", 2]]);
+const SIGNATURE = /^[0-9a-f]{128}$/;
+const OTHER_SIDE = new Map([["BUY", "SELL"], ["SELL", "BUY"]]);
+
+/** Return the rules that a policy names for an instrument, and whether each is armed. */
+function armingOf(policy, symbol) {
+  const ofClass = listIn(policy.instruments).map(objectIn).find((one) => one.symbol === symbol)?.asset_class;
+  const classes = listIn(policy.classes).map(objectIn), section = classes.find((one) => one.asset_class === ofClass);
+  const rows = listIn((section ?? classes[0] ?? {}).arming).map(objectIn);
+  return new Map(rows.map((one) => [said(one.rule), section === undefined || one.armed === true])); // an unknown instrument: every rule refuses
+}
+
+/** Return whether a result's margin, outcome and action follow from each other. */
+function follows(one, armed) {
+  const [observed, limit, margin] = [one.observed, one.limit, one.margin].map(wholeOf), action = said(one.action);
+  if (one.bound !== "MAX" && one.bound !== "MIN") return false;
+  if (observed !== null && limit !== null) {
+    if (margin !== (one.bound === "MAX" ? limit - observed : observed - limit)) return false;
+  } else if (margin !== null) return false;
+  if (one.outcome === "PASS") return armed && margin !== null && margin >= 0n && PASSING.includes(action);
+  if (one.outcome === "BREACH") {
+    const passed = action === "WARN" && one.reason === "OVERRIDDEN";
+    return armed && margin !== null && margin < 0n && (passed || !PASSING.includes(action));
+  }
+  if (one.outcome === "REFUSED") return armed && ["REJECT", "HALT", "KILL"].includes(action);
+  return one.outcome === "NOT_APPLICABLE" && action === "ALLOW" && (one.reason !== "DISARMED" || !armed);
+}
+
+/** Yield what a verdict's results are not that the policy asks for. */
+function* resultFaults(policy, intent, verdict, status) {
+  const rows = listIn(verdict.results).map(objectIn), pairs = rows.map((one) => [said(one.rule_id), said(one.check)]);
+  const names = pairs.map(([rule, check]) => keyOf(rule, check)), arming = armingOf(policy, intent.instrument);
+  const wanted = [...arming.keys()].flatMap((rule) => (CHECKS.get(rule) ?? []).map((check) => [rule, check]));
+  const missing = wanted.filter(([rule, check]) => !names.includes(keyOf(rule, check))).map((pair) => pair.join(" ")).sort(compareCodePoints);
+  if (missing.length) yield `it has no result of ${missing[0]}`;
+  if (new Set(names).size !== names.length) yield "it has two results of one check";
+  const foreign = pairs.map(([rule]) => rule).filter((rule) => !arming.has(rule) && !["R29", "R48", "R54"].includes(rule)).sort(compareCodePoints);
+  if (arming.size && foreign.length) yield `it has a result of ${foreign[0]}, which its policy does not name`;
+  if (PASSING.includes(said(verdict.action)) && status.standing !== "ACTIVE") yield "its policy was not active, and no rule says so";
+  for (const [at, [rule, check]] of pairs.entries()) {
+    if (!follows(rows[at], arming.get(rule) ?? true)) yield `its result of ${rule} ${check} does not follow from what was measured`;
+  }
+  if (worstOf(verdict) === "") yield "its action is not the worst of its results";
+}
+
+/** Yield what is wrong with a verdict's intent, policy and results. */
+async function* judgedFaults(seen, body) {
+  const intent = objectIn(body.intent), verdict = objectIn(body.verdict), status = objectIn(body.policy_status);
+  const digest = await taggedDigest("countersign.intent/1", intent), inForce = body.policy_digest;
+  if (body.intent_digest !== digest || verdict.intent_digest !== digest) yield "its intent_digest is not that of its intent";
+  if (!same(verdict.policy_digest, inForce) || !same(status.policy_digest, inForce)) yield "it names two policies";
+  if (seen.whole && inForce !== seen.inForce) yield "its policy is not the one in force on record";
+  const policy = seen.policies.get(said(inForce));
+  if (policy) yield* resultFaults(policy, intent, verdict, status);
+}
+
+/** Return the band that a policy gives an intent, as pairs. */
+function bandOf(allowed, intent) {
+  const limits = ["price_band", "size_band", "exposure_band"].map((name) => objectIn(allowed[name]).value);
+  const numbers = [...limits, intent.limit_ticks, intent.qty_lots, intent.target_exposure_bp];
+  if (!numbers.every(isInteger)) return [];
+  const [byPrice, bySize, byExposure, ticks, lots, exposure] = numbers.map(BigInt);
+  const part = (whole, by) => { // rounded down, as Python does
+    const product = whole * by, quotient = product / BAND_BP;
+    return quotient * BAND_BP > product ? quotient - 1n : quotient;
+  };
+  return Object.entries({
+    price_low_ticks: ticks - part(ticks, byPrice), price_high_ticks: ticks + part(ticks, byPrice), qty_max_lots: lots + part(lots, bySize),
+    exposure_low_bp: exposure - byExposure, exposure_high_bp: exposure + byExposure,
+  }).map(([name, value]) => [name, Number(value)]);
+}
+
+/** Yield what an agreement says that the held verdict, the policy or the read do not. */
+function* agreementFaults(seen, one, held, allowed) {
+  const { body, decision, actor } = one, band = objectIn(body.band), intent = objectIn(held.intent), { approver } = body;
+  yield* differing(band, [
+    ["intent_digest", held.intent_digest], ["policy_digest", held.policy_digest], ["verdict_digest", held.verdict_digest],
+    ["account", intent.account], ["instrument", intent.instrument], ["side", intent.side], ["approver", approver], ["decision_id", decision],
+  ], "that of what it agrees to");
+  if (!isText(approver) || !approver || approver === intent.author) yield "its approver is the author, or nobody";
+  if (actor !== `person:${said(approver)}`) yield "its approver is not the record's actor";
+  if (!same(band.releases === undefined ? RELEASES_ALONE : band.releases, held.held_by)) yield "it releases other rules than those that held";
+  const numbers = [band.given_at_us, band.expires_us, objectIn(allowed.ttl).value], whole = numbers.every(isInteger);
+  if ((!whole && Object.keys(allowed).length) || !same(band.expires_us, body.expires_us)) yield "its expires_us is not that of its band";
+  else if (whole && BigInt(numbers[0]) + BigInt(numbers[2]) !== BigInt(numbers[1])) yield "its expires_us is not after the policy's time to live";
+  const read = seen.reads.get(numberOr(objectIn(body.shown).read_seq));
+  const right = read && same(read.reader, approver) && read.object === `sheet/${decision}`;
+  if (!right && (seen.whole || read)) yield "no read of its sheet by the approver is on record before it";
+}
+
+/** Yield what a verdict under an agreement has that the agreement does not cover. */
+function* releasedFaults(seen, one) {
+  const { body, at } = one, { agreed } = seen.of(one), { approval = null } = body;
+  if ((body.renewal === undefined ? agreed !== null : body.renewal) !== (agreed !== null)) yield "it says of a renewal what the decision's records do not";
+  if (approval === null) {
+    if (body.result === "approved" && worstOf(body.verdict) === "HOLD") yield "it is approved although held, under no agreement";
+    return;
+  }
+  if (agreed === null || !isObject(approval) || !same(approval, agreed)) {
+    yield "its approval is not the agreement on record before it";
+    return;
+  }
+  if (body.result === "approved") yield* beyondAgreed(body, agreed, at);
+}
+
+/** Yield what an approved verdict has that is outside its agreement. */
+function* beyondAgreed(body, agreed, at) {
+  const intent = objectIn(body.intent);
+  for (const [name, low, high] of [
+    ["limit_ticks", agreed.price_low_ticks, agreed.price_high_ticks],
+    ["target_exposure_bp", agreed.exposure_low_bp, agreed.exposure_high_bp], ["qty_lots", 1, agreed.qty_max_lots],
+  ]) {
+    const value = intent[name];
+    if (![low, value, high].every(isInteger) || value < low || value > high) yield `its ${name} is outside the agreed band`;
+  }
+  for (const name of ["account", "decision_id", "instrument", "side"]) if (!same(intent[name], agreed[name])) yield `its ${name} is not the agreed one`;
+  if (!same(body.policy_digest, agreed.policy_digest)) yield "another policy is in force than when it was agreed to";
+  const released = listIn(agreed.releases === undefined ? RELEASES_ALONE : agreed.releases).map(said);
+  if (!heldBy(objectIn(body.verdict)).every((rule) => released.includes(rule))) yield "a rule holds it that the approver did not see";
+  const ends = agreed.expires_us;
+  if (!isInteger(ends) || ends < at) yield "its agreement had expired";
+  else if (!isInteger(body.send_before_us) || body.send_before_us > ends) yield "it may leave after its agreement expires";
+}
+
+/** Return whether a message has a value, or a pseudonym where it named a person. */
+const sentAs = (value, wanted) => value !== undefined && (value === wanted || value.startsWith("psn-"));
+
+/** Yield what a replace asks for beyond what was allowed. */
+async function* askedFaults(seen, body, order) {
+  const before = objectIn(body.before), after = objectIn(body.after), { instrument: symbol, side } = order.intent;
+  yield* differing(before, ["qty_lots", "limit_ticks", "quantity", "price"].map((name) => [name, order.terms[name]]), "the order's term");
+  if (body.orig_cl_ord_id !== order.name) yield "it replaces another order than the one at work";
+  const whole = [before.qty_lots, after.qty_lots, before.limit_ticks, after.limit_ticks], [lots, more, ticks, higher] = whole;
+  if (!whole.every((one) => isInteger(one) && one > 0)) {
+    yield "its terms are not numbers of lots and ticks";
+    return;
+  }
+  if (seen.knows(symbol) || seen.whole) {
+    if (!seen.counted(symbol, more, after.quantity) || !seen.priced(symbol, higher, after.price)) yield "its quantity and price are not its lots and ticks";
+  }
+  const unit = seen.unitOf(symbol) ?? (seen.whole ? null : objectIn(body.reservation).unit_minor ?? null);
+  const wanted = { instrument: symbol ?? null, limit_ticks: Math.max(ticks, higher), qty_lots: Math.max(lots, more), side: side ?? null, unit_minor: unit };
+  if (!same(body.reservation, wanted)) yield "its reservation is not the larger of both terms";
+  const judged = body.judged ?? null;
+  if (judged === null) {
+    if (more > lots || !(higher === ticks || (higher < ticks && side === "BUY"))) yield "it raises what the order may do, and no verdict allowed it";
+    return;
+  }
+  const verdictOf = objectIn(judged), open = Math.max(lots, more) - order.filled;
+  if (!same(verdictOf.intent, { ...order.intent, limit_ticks: higher, qty_lots: open })) yield "its verdict judged other terms than it asks for";
+  if (!PASSING.includes(worstOf(verdictOf.verdict))) yield "its verdict does not allow it";
+  yield* judgedFaults(seen, verdictOf);
+}
+
+/** Return whether a record repeats a message's field, in any decimal form of one number. */
+function readsAs(value, sent) {
+  const number = unitsOf(sent);
+  return value === sent || sent.startsWith("psn-") || (number !== null && number === unitsOf(said(value)));
+}
+
+const signedRoles = (body) => OFFICERS.filter((role) => isText(objectIn(body.signatures)[role]) && SIGNATURE.test(body.signatures[role]));
+const changesABook = (body) => (body.adjustment ?? null) !== null || (body.trade ?? null) !== null || isGiven(body.ends);
+
+/** Return how many officers must sign a change of mode. */
+function modeSigners(seen, body) {
+  const mode = said(body.mode), risk = RISKS.get(mode) ?? 2;
+  if (mode === seen.mode && same(body.limits === undefined ? "" : body.limits, seen.modeLimits)) return 0;
+  if (!seen.whole || (!seen.mode && !risk)) return 0;
+  return risk && !(mode === "pilot" && seen.mode === "live") ? 2 : 1;
+}
+
+function* namedLog(seen, body, needed) {
+  if (needed && seen.logId && ![seen.logId, `${seen.log}#new`].includes(said(body.log_id))) yield "its officers signed for another ledger";
+}
+
+function* byBoth(seen, body) {
+  if (signedRoles(body).length < OFFICERS.length) yield "it has not both officers' signatures";
+  yield* namedLog(seen, body, true);
+}
+
+/** The function of each statement that no class of its own judges: what contradicts it in a record. */
+export const JUDGES = {
+  * run(seen, { kind, body, decision }) {
+    if (["run_started", "mode_entered"].includes(kind)) return;
+    if (body.run_id === undefined) {
+      if (seen.whole && decision && isGiven(body.mode) && !seen.modes.has(said(body.mode))) yield "its mode is that of no run on record before it";
+      return;
+    }
+    const run = seen.runs.get(said(body.run_id));
+    if (!run) {
+      if (seen.whole && decision) yield "its run is not on record before it";
+      return;
+    }
+    yield* differing(body, ["mode", "dev"].filter((name) => body[name] !== undefined).map((name) => [name, run[name]]), "that of its run");
+  },
+
+  * decision(seen, one) {
+    const { body, decision } = one, own = seen.of(one);
+    if (!decision) return;
+    if (body.decision_id !== undefined && body.decision_id !== decision) yield "it names another decision than its stream";
+    if (body.account !== undefined && !own.gap && !same(body.account, own.account)) yield "its account is not that of its decision";
+  },
+
+  async* intent(seen, one) {
+    const { body, decision } = one, own = seen.of(one), intent = objectIn(body.intent);
+    if ((body.intent ?? null) === null && (body.intent_digest ?? null) === null) return; // nothing to trade
+    if (body.intent_digest !== (await taggedDigest("countersign.intent/1", intent))) yield "its intent_digest is not that of its intent";
+    if (own.gap) return;
+    const wanted = [["decision_id", decision], ["account", own.account], ["author", own.author]];
+    for (const found of differing(intent, wanted, "that of its request")) yield `of its intent, ${found}`;
+    const asked = own.request.instrument ?? null;
+    if (asked !== null && !same(intent.instrument, asked)) yield "of its intent, its instrument is not that of its request";
+  },
+
+  async* verdict(seen, one) {
+    const { body } = one, own = seen.of(one), intent = objectIn(body.intent), state = objectIn(body.state);
+    if (!own.gap && (own.proposed === null || !same(own.proposed, intent))) yield "its intent is not the one proposed before it";
+    yield* judgedFaults(seen, body);
+    if (!same(state.egress_epoch, body.kill_epoch) || typeof state.killed !== "boolean") yield "its kill_epoch is not that of its state";
+    const result = said(body.result), worst = worstOf(body.verdict), lasts = ["approved", "held"].includes(result);
+    let wanted = null;
+    if (lasts) {
+      const { instrument = null, limit_ticks = null, qty_lots = null, side = null } = intent; // eslint-disable-line camelcase
+      const unit = seen.unitOf(instrument) ?? (seen.whole ? null : objectIn(body.reservation).unit_minor ?? null);
+      wanted = { instrument, limit_ticks, qty_lots, side, unit_minor: unit }; // eslint-disable-line camelcase
+      if (state.killed !== false || !same(state.kill_epoch, state.egress_epoch)) yield `it is ${result} while a kill is in force`;
+    }
+    if (!same(body.reservation, wanted)) yield "its reservation is not its intent's";
+    if (result === "held" && worst !== "HOLD") yield "it is held, and no rule holds it";
+    if (!lasts && PASSING.includes(worst)) yield "it is refused, and no rule refuses it";
+  },
+
+  * hold(seen, one) {
+    const { kind, body } = one, own = seen.of(one);
+    if (own.gap) return;
+    if (kind === "verdict_given") {
+      yield* releasedFaults(seen, one);
+      return;
+    }
+    const held = own.verdicts.get(numberOr(body.verdict_seq)) ?? {};
+    if (held.result !== "held") {
+      yield "it answers no held verdict on record before it";
+      return;
+    }
+    if (kind === "approval_refused") return;
+    const told = ["intent_digest", "policy_digest", "verdict_digest"].filter((name) => body[name] !== undefined);
+    yield* differing(body, told.map((name) => [name, held[name]]), "that of the held verdict");
+    const intent = objectIn(held.intent);
+    if (body.author !== undefined && !same(body.author, intent.author)) yield "its author is not that of the held intent";
+    const allowed = objectIn(seen.policies.get(said(held.policy_digest))?.approval);
+    yield* differing(objectIn(body.band), bandOf(allowed, intent), "the policy's band");
+    if (kind === "approval_given") yield* agreementFaults(seen, one, held, allowed);
+  },
+
+  * order(seen, one) {
+    const { body, at } = one, own = seen.of(one), given = own.verdicts.get(numberOr(body.approving_seq)) ?? {};
+    if (own.gap || given.result !== "approved") return; // `Approvals` reports an order without an approval
+    const intent = objectIn(given.intent), symbol = intent.instrument;
+    const rows = listIn(body.fields).filter((pair) => Array.isArray(pair) && pair.length === 2 && isInteger(pair[0]));
+    const tags = rows.map(([tag]) => tag).filter((tag) => !REPEATED.has(tag)).sort((a, b) => a - b), twice = tags.filter((tag, i) => tag === tags[i - 1]);
+    if (twice.length) yield `it has tag ${twice[0]} twice`;
+    const fields = new Map(rows), account = isGiven(seen.profile.account) ? seen.profile.account : own.account;
+    const right = new Map([
+      [35, fields.get(35) === "D"], [11, same(fields.get(11), body.cl_ord_id)], [1, same(fields.get(1), account)],
+      [55, same(fields.get(55), symbol)], [54, same(sideOf(fields), intent.side)],
+      [38, seen.counted(symbol, intent.qty_lots, fields.get(38))], [40, fields.get(40) === LIMIT_ORDER],
+      [44, seen.priced(symbol, intent.limit_ticks, fields.get(44))], [59, same(fields.get(59), TIMES_IN_FORCE.get(said(intent.tif)))],
+      [15, same(fields.get(15), seen.profile.currency)],
+    ]);
+    const wrong = [...right].filter(([, isRight]) => !isRight).map(([tag]) => tag);
+    if (wrong.length && (seen.knows(symbol) || seen.whole)) yield `its tag ${wrong.join(", ")} is not what was approved`;
+    yield* differing(body, [["kill_epoch", given.kill_epoch], ["send_before_us", given.send_before_us]], "its verdict's");
+    if (isGiven(body.session) && !["", body.session].includes(seen.session)) yield "it was announced for another session than its run has";
+    if (!isInteger(body.send_before_us) || body.send_before_us <= at) yield "it was announced after its time was over";
+    if (own.order) yield "its decision has an announced order already";
+  },
+
+  async* wire(seen, one) {
+    const { kind, body } = one, inbound = kind === "fix_inbound", raw = said(body.raw), own = seen.of(one), { order } = own;
+    if (/[^\x00-\xff]/.test(raw)) yield "its message has a character that is not one byte"; // eslint-disable-line no-control-regex
+    else if (raw.length === RAW_MAX && inbound) { /* the beginning of a longer message, which is a blob */ }
+    else if (hex(await sha256(Uint8Array.from(raw, (c) => c.charCodeAt(0)))) !== (inbound ? body.digest : body.raw_digest)) yield "its digest is not that of its message";
+    if (inbound || !order || own.gap) return;
+    const wanted = new Map(WORDS_OF_ORDER.map((tag) => [tag, order.fields.get(tag)]));
+    wanted.set(35, "D").set(11, order.name);
+    if (kind === "replace_sent") {
+      const name = said(body.cl_ord_id), asked = order.asked.get(name) ?? {};
+      wanted.set(38, asked.quantity).set(44, asked.price).set(35, "G").set(11, name).set(41, asked.orig);
+    } else if (body.cl_ord_id !== order.name) yield "it left under another name than was announced";
+    const fields = wireFields(raw), wrong = [...wanted].filter(([tag, value]) => !sentAs(fields.get(String(tag)), value)).map(([tag]) => tag);
+    if (wrong.length) yield `its message has another tag ${wrong.join(", ")} than was announced`;
+    const tags = raw.split("\x01").map((part) => part.split("=")[0]);
+    const twice = [...wanted.keys()].find((tag) => tags.filter((other) => other === String(tag)).length > 1);
+    if (twice !== undefined) yield `its message has tag ${twice} twice`;
+  },
+
+  async* replace(seen, one) {
+    const { kind, body } = one, { gap, order } = seen.of(one);
+    if (gap) return;
+    if (!order) yield "its decision has no announced order";
+    else if (kind === "replace_requested") yield* askedFaults(seen, body, order);
+    else {
+      const asked = order.asked.get(said(body.cl_ord_id));
+      if (!asked) yield "no request on record before it has this name";
+      else if (!same(body.orig_cl_ord_id, asked.orig)) yield "it replaces another order than was asked for";
+    }
+  },
+
+  * fill(seen, one) {
+    const { body } = one, { gap, order } = seen.of(one), report = objectIn(body.report), { session = null, inbox_offset: offset } = body;
+    const isBooked = (body.fill ?? null) !== null;
+    let message;
+    if (isBooked && session === null && seen.whole) yield "it books a trade of no message";
+    if (session !== null && offset !== undefined) {
+      message = seen.messages.get(keyOf(`session/${said(session)}`, said(offset)));
+      if (!message && seen.whole) yield "its message is not on record before it";
+    }
+    if (message) {
+      const commission = message.fees === null ? [] : [["commission", message.commission]];
+      for (const [name, sent] of [...message.report, ...commission]) {
+        if (report[name] !== undefined && !readsAs(report[name], sent)) yield `its ${name} is not that of its message`;
+      }
+    }
+    for (const name of ["exec_id", "ord_status"]) {
+      if (body[name] !== undefined && report[name] !== undefined && !same(body[name], report[name])) yield `its ${name} is not its report's`;
+    }
+    if (!isBooked || !order || gap) return;
+    yield* bookingFaults(seen, report, objectIn(body.fill), order);
+    if (!message) return;
+    yield* unbookable(message, order);
+    yield* feeFaults(seen, body, message);
+  },
+
+  async* policy(seen, { kind, body }) {
+    const policy = objectIn(body.policy), needed = policy.signatures_min;
+    if (body.policy_digest !== (await taggedDigest("countersign.policy/1", policy))) yield "its policy_digest is not that of its policy";
+    if (kind !== "policy_activated") return;
+    const rows = listIn(body.signatures).map(objectIn);
+    if (!same(body.signed_by, rows.map((one) => `${said(one.role)}:${said(one.signer)}`))) yield "its signed_by is not who signed";
+    const roles = new Set(rows.filter(({ signature }) => isText(signature) && SIGNATURE.test(signature)).map((one) => said(one.role)));
+    if (!isInteger(needed) || needed < 1 || roles.size < needed) yield "fewer roles signed it than it asks for";
+  },
+
+  * mode(seen, { body }) {
+    if (seen.whole && said(body.before) !== seen.mode) yield "its mode before is not that of the records before it";
+    if (!RISKS.has(said(body.mode))) yield "its mode is none";
+    if (modeSigners(seen, body) > signedRoles(body).length) yield "fewer officers signed it than a change of mode needs";
+    yield* namedLog(seen, body, Object.keys(objectIn(body.signatures)).length > 0);
+  },
+
+  * release(seen, { body }) {
+    const press = seen.presses.get(said(body.kill_epoch));
+    if (seen.whole && press === undefined) yield "no kill of its kill_epoch is on record before it";
+    else if (seen.whole && press !== null && !same(body.press_id, press)) yield "its press_id is not that of the kill";
+    yield* byBoth(seen, body);
+  },
+
+  * resume(seen, { body }) {
+    const ids = listIn(body.stop_ids).map(said);
+    if (!ids.length || new Set(ids).size !== ids.length) yield "it does not name each stop once";
+    if (seen.whole && !ids.every((one) => seen.stops.has(one))) yield "it ends a stop that is not in force on record";
+    if (ids.some((one) => BY_BOTH.includes(seen.stops.get(one)))) yield* byBoth(seen, body);
+    else yield* namedLog(seen, body, Object.keys(objectIn(body.signatures)).length > 0);
+  },
+
+  * promotion(seen, { body }) {
+    const tested = seen.tested.get(numberOr(body.tested_seq));
+    if (tested) {
+      if (tested.passed !== true) yield "its test did not pass";
+      if (!["model_id", "model_digest", "report_blob"].every((name) => same(body[name], tested[name]))) yield "its test is of another model or report";
+    } else if (seen.whole) yield "its test is not on record before it";
+    yield* byBoth(seen, body);
+  },
+
+  async* criteria(seen, { body }) {
+    if (body.criteria_digest !== (await taggedDigest("countersign.fairness.criteria/1", objectIn(body.criteria)))) yield "its criteria_digest is not that of its criteria";
+    yield* byBoth(seen, body);
+  },
+
+  * justification(seen, { body }) {
+    if (!same(body.ref, objectIn(body.terms).ref)) yield "its ref is not that of its terms";
+    yield* byBoth(seen, body);
+  },
+
+  * publication(seen, { body }) {
+    const found = seen.published.get(numberOr(body.of_seq));
+    if (found === undefined) {
+      if (seen.whole) yield "its act is not on record before it";
+    } else if (!same([body.of_leaf ?? null, body.ref ?? null], found)) yield "it names another act than the one on record";
+    if (signedRoles(body).length < OFFICERS.length) yield "it has not both officers' signatures";
+  },
+
+  * difference(seen, { body }) {
+    const found = seen.differences.get(numberOr(body.of_seq));
+    if (found === undefined) {
+      if (seen.whole) yield "its difference is not on record before it";
+    } else if (body.of_leaf !== found.leaf) yield "its of_leaf is not that of the difference";
+    else if (isGiven(found.account) && !same(body.account, found.account)) yield "its account is not that of the difference";
+    if (!changesABook(body)) return;
+    if (signedRoles(body).length < OFFICERS.length) yield "it changes a book or ends an order without both officers' signatures";
+    const terms = objectIn(body.terms), told = ["right", "reason", "evidence", "ends"].map((name) => [name, body[name] === undefined ? "" : body[name]]);
+    if (told.some(([name, value]) => !same(terms[name], value))) yield "it says other words than were signed";
+    if (isGiven(terms.account) && !same(terms.account, body.account)) yield "it books another account than was signed";
+    yield* bookedFaults(seen, body, terms);
+    if (found !== undefined && (body.adjustment ?? null) !== null) yield* adjustedFaults(seen, body, terms, found);
+  },
+
+  * adjustment(seen, { body }) {
+    const terms = objectIn(body.terms), { instrument: symbol, sort, account } = terms, text = (value) => (value === undefined ? "" : value);
+    if (signedRoles(body).length < OFFICERS.length) yield "it has not both officers' signatures";
+    const other = ["ref", "sort", "instrument", "reference", "reason", "evidence"].filter((name) => !same(text(terms[name]), text(body[name])));
+    if (isGiven(account) && !same(account, body.account)) other.push("account");
+    if (other.length) yield `it has another ${other.join(", ")} than was signed`;
+    if (sort !== "split" && !isGiven(account)) yield "its terms name no account";
+    if (!seen.whole && ((seen.profile.minor_digits ?? null) === null || (isGiven(symbol) && !seen.knows(symbol)))) return; // a bundle that does not show the units
+    const wanted = Object.hasOwn(EFFECTS, said(sort)) ? EFFECTS[said(sort)](seen, terms, body) : null;
+    if (wanted === null) {
+      yield "its terms do not say what it does";
+      return;
+    }
+    for (const [name, value] of Object.entries({ ...NO_EFFECT, ...wanted })) {
+      if (!same(body[name] === undefined ? NO_EFFECT[name] : body[name], value)) yield `its ${name} is not what was signed`;
+    }
+  },
+};
+
+/** Yield what a fill books that its report or its order do not say. */
+function* bookingFaults(seen, report, booked, { intent: { instrument: symbol, side } }) {
+  yield* differing(booked, [["instrument", symbol], ["side", side]], "its order's");
+  if (!seen.knows(symbol) && !seen.whole) return;
+  if (!same(booked.unit_minor, seen.unitOf(symbol))) yield "its unit_minor is not its instrument's";
+  if (!seen.counted(symbol, booked.qty_lots, report.last_qty)) yield "its qty_lots is not what was reported";
+  if (!seen.priced(symbol, booked.price_ticks, report.last_price)) yield "its price_ticks is not what was reported";
+}
+
+/** Yield why the gateway does not book a trade that this message tells. */
+function* unbookable({ doubled, order: told }, { fields }) {
+  if (doubled.length) yield `its message has tag ${doubled[0]} with two values`;
+  for (const [tag, expected] of [["15", 15], ["120", 15], ["54", 54], ["55", 55]]) {
+    const wanted = fields.get(expected);
+    if (told.get(tag) && wanted && told.get(tag) !== wanted) yield `its message has another tag ${tag} than its order`;
+  }
+}
+
+/** Yield a fee that is not what the message charges; a correction without one keeps the trade's fee. */
+function* feeFaults(seen, body, { fees }) {
+  const fill = objectIn(body.fill), report = objectIn(body.report), { currency, multiplier } = seen.instrument(fill.instrument);
+  const { minor_digits: digits } = seen.profile, [quantity, price] = [report.last_qty, report.last_price].map((one) => unitsOf(said(one)) ?? 0n);
+  if (fees === null || !isInteger(digits) || !isInteger(multiplier)) return;
+  const one = 10n ** BigInt(SCALE), minor = (price * 10n ** BigInt(digits)) / one;
+  let wanted = feeMinorOf(fees, { currency, digits: BigInt(digits), quantity: quantity / one, price: minor, multiplier: BigInt(multiplier) });
+  if (!fees.length && isInteger(body.undoes_seq)) wanted = seen.fees.has(body.undoes_seq) ? seen.fees.get(body.undoes_seq) : fill.fee_minor;
+  if (!same(fill.fee_minor, wanted)) yield "its fee_minor is not what its message charges";
+}
+
+/** Yield what a resolution books that its terms do not have. */
+function* bookedFaults(seen, { adjustment = null, trade = null }, { lots, price }) {
+  if (adjustment === null && trade === null) return;
+  const booked = objectIn(adjustment), { instrument: symbol } = booked;
+  if (!isInteger(lots) || !same(booked.qty_lots, Math.abs(lots))) yield "it books another quantity than was signed";
+  if (adjustment !== null && !same(booked.fee_minor, 0)) yield "it books a fee that was not signed";
+  if (!seen.knows(symbol) && !seen.whole) return;
+  if (!seen.priced(symbol, booked.price_ticks, price)) yield "it books another price than was signed";
+  if (!same(booked.unit_minor, seen.unitOf(symbol))) yield "its unit_minor is not its instrument's";
+  if (trade === null) return;
+  yield* differing(objectIn(trade), [["instrument", symbol], ["side", booked.side], ["price", price]], "that of what it books");
+  if (!seen.counted(symbol, booked.qty_lots, objectIn(trade).quantity)) yield "its quantity is not its lots";
+}
+
+/** Yield what a resolution books that its difference is not about; positive lots are on the side of the difference's order. */
+function* adjustedFaults(seen, body, { lots, side: signed }, { name, instrument, reason }) {
+  const booked = objectIn(body.adjustment), apart = [body.book_lots, body.broker_lots];
+  if (!same(booked.instrument, instrument)) yield "it books another instrument than the difference's";
+  if (!apart.every(isInteger) || apart[1] - apart[0] !== lots) yield "its two sides are not as far apart as what it books";
+  let [decision, side] = seen.named.get(said(name)) ?? ["", undefined];
+  if (reason === "ACCOUNT_LOTS") side = "BUY";
+  else if (!decision) side = seen.whole ? signed : undefined;
+  else if (body.decision_id !== decision) yield "its decision_id is not that of the difference's order";
+  const wanted = isInteger(lots) && lots < 0 ? OTHER_SIDE.get(said(side)) : side;
+  if ((side ?? null) !== null && !same(booked.side, wanted)) yield "it books another side than was signed";
+}
+
+function policyLines({ policy_digest: policy = null }, { role = null, signer = null, trial = null }) {
+  if (!isGiven(trial)) return `countersign policy signature v1\n${canonical({ policy, role, signer })}`;
+  return `countersign policy signature v2\n${canonical({ policy, role, signer, trial })}`;
+}
+
+const resolutionLines = (body) => [`difference ${said(body.of_seq)} ${said(body.of_leaf)}`, `terms ${spacedJson(objectIn(body.terms))}`];
+
+/** What moves a book, in an adjustment that moves nothing. */
+const NO_EFFECT = {
+  lots: {}, amount_minor: 0, fill: null, split: null, positions: [], effective_us: null, marks: null, mark_ticks: null, trade: null,
+};
+const RATIO = /^([1-9][0-9]{0,3}):([1-9][0-9]{0,3})$/, MARKS = /^([1-9][0-9]{0,15})-([1-9][0-9]{0,15})$/, MINUTE_US = 60_000_000;
+
+/** Return an amount in text in whole minor units, null if it is none. */
+function minorOf({ profile: { minor_digits: digits } }, text) {
+  const units = unitsOf(said(text));
+  if (!isInteger(digits) || digits < 0 || units === null) return null;
+  const all = units * 10n ** BigInt(digits), one = 10n ** BigInt(SCALE);
+  return all % one ? null : Number(all / one);
+}
+
+/** Return how many units a total is, null if it is not whole. */
+const wholeIn = (total, unit) => (isInteger(total) && isInteger(unit) && unit > 0 && total % unit === 0 ? total / unit : null);
+
+/** Return the lots, ticks and unit of a line of terms, null where they do not give them. */
+function lineIn(seen, { instrument, quantity, price }) {
+  const { lot, tick_minor: tick } = seen.instrument(instrument);
+  const found = [wholeIn(quantity, lot), wholeIn(minorOf(seen, price), tick), seen.unitOf(instrument)];
+  return found.includes(null) ? null : found;
+}
+
+/** Return the beginning (UTC) of a split's first day; without one, its own time, if it fits. */
+function dayUs({ effective }, { effective_us: begins, market_time_us: now }) {
+  if (isGiven(effective)) {
+    const day = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(said(effective)) ? new Date(`${effective}T00:00:00Z`) : new Date(NaN);
+    return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(effective) ? day.getTime() * 1000 : null;
+  }
+  if (!isInteger(begins) || !isInteger(now)) return null;
+  return now >= begins && now - begins <= MINUTE_US ? begins : now;
+}
+
+const movedCash = (sign) => (seen, { amount }) => {
+  const minor = minorOf(seen, amount);
+  return minor === null ? null : { amount_minor: sign * minor || 0 };
+};
+
+function tradedBeside(seen, terms) {
+  const { instrument, side, quantity, price, fee } = terms, fee_minor = minorOf(seen, isGiven(fee) ? fee : "0"), found = lineIn(seen, terms); // eslint-disable-line camelcase
+  if (found === null || fee_minor === null || !["BUY", "SELL"].includes(side)) return null; // eslint-disable-line camelcase
+  const [lots, ticks, unit] = found, fill = { instrument, side, qty_lots: lots, price_ticks: ticks, fee_minor, unit_minor: unit }; // eslint-disable-line camelcase
+  return { fill, trade: { instrument, side, price, quantity: said(quantity) }, lots: { [said(instrument)]: side === "BUY" ? lots : -lots || 0 } };
+}
+
+/** What the terms of each sort do to the record's account; null if they do not say it. */
+const EFFECTS = {
+  fee: movedCash(-1), cash: movedCash(1), dividend: movedCash(1), trade: tradedBeside, give_up: tradedBeside,
+  opening(seen, { amount, positions }) {
+    const cash = minorOf(seen, amount), lines = listIn(positions).map(objectIn), found = lines.map((line) => lineIn(seen, line));
+    if (cash === null || found.includes(null)) return null;
+    const opened = found.map(([lots, ticks, unit], i) => ({ instrument: lines[i].instrument, lots, price_ticks: ticks, unit_minor: unit }));
+    return { amount_minor: cash, positions: opened, lots: Object.fromEntries(opened.map((one) => [said(one.instrument), one.lots])) };
+  },
+  split(seen, terms, body) {
+    const found = RATIO.exec(said(terms.ratio)), begins = dayUs(terms, body), symbol = said(terms.instrument);
+    if (!found || begins === null) return null;
+    const [next, old] = [Number(found[1]), Number(found[2])], held = seen.whole ? seen.held.lots(body.account, symbol) : null;
+    let more = objectIn(body.lots);
+    if (held !== null) {
+      const all = held * BigInt(next), down = all / BigInt(old) - (all < 0n && all % BigInt(old) ? 1n : 0n); // rounded down, as Python does
+      more = held ? { [symbol]: Number(down - held) } : {};
+    }
+    return { split: [next, old], effective_us: begins, lots: more };
+  },
+  mark(seen, { marks, price, instrument }) {
+    const found = MARKS.exec(said(marks));
+    if (!found) return null;
+    const numbers = [Number(found[1]), Number(found[2])];
+    if (!isGiven(price)) return { marks: numbers };
+    const ticks = wholeIn(minorOf(seen, price), seen.instrument(instrument).tick_minor);
+    return ticks === null ? null : { marks: numbers, mark_ticks: ticks };
+  },
+};
+
+/** Kinds whose signed text is in the record itself; others need records before it. */
+const SIGNED_ALONE = ["kill_released", "fairness_agreed", "justification_entered"];
+
+/** What officers sign, by kind: the statement's id, its purpose and particulars, and how many must sign. */
+const SIGNED = {
+  kill_released: (seen, { kill_epoch: epoch, press_id: press, live }) => ["release", "kill release", [
+    `epoch ${said(epoch)}`, `press ${said(press)}`, ...(listIn(live).length ? [`although live ${live.map(said).join(" ")}`] : []),
+  ], 2],
+  stop_ended: (seen, { stop_ids: ids }) => ["resume", "stop resume", listIn(ids).map((one) => `stop ${said(one)}`),
+    listIn(ids).some((one) => BY_BOTH.includes(seen.stops.get(said(one)))) ? 2 : 0],
+  mode_entered: (seen, body) => ["mode", "mode change", [
+    `from ${seen.mode || "none"}`, `to ${said(body.mode)}`, ...(isGiven(body.limits) ? [`within ${said(body.limits)}`] : []), `after record ${seen.modeSeq}`,
+  ], modeSigners(seen, body)],
+  model_promoted: (seen, body) => ["promotion", "model promotion", [
+    `model ${said(body.model_digest)}`, `gate ${said(seen.tested.get(numberOr(body.tested_seq))?.gate)}`, `report ${said(body.report_blob)}`,
+    `record ${said(body.tested_seq)}`,
+  ], 2],
+  fairness_agreed: (seen, body) => ["criteria", "fairness criteria", [`version ${said(objectIn(body.criteria).version)}`, `digest ${said(body.criteria_digest)}`], 2],
+  justification_entered: (seen, body) => ["justification", "fairness justification", [`ref ${said(body.ref)}`, `terms ${spacedJson(objectIn(body.terms))}`], 2],
+  publication_ended: (seen, body) => ["publication", "publication end", [
+    `record ${said(body.of_seq)} ${said(body.of_leaf)}`, `reason ${spacedJson(said(body.reason))}`,
+  ], 2],
+  difference_resolved: (seen, body) => (changesABook(body) ? ["difference", "difference resolution", resolutionLines(body), 2] : null),
+};
+
+/** Every statement of the table over a log or a bundle; give it every record with `see`, then call `finish`. */
+class Statements {
+  seen;
+  #signed = [];
+
+  constructor(whole) {
+    this.seen = new Seen(whole);
+  }
+
+  /** Take one record whose bytes were verified, in order. */
+  async see(report, { log, seq, stream, stream_seq: place, kind, actor, recorded_at_us: at }, body, leaf) {
+    const decision = stream.startsWith("decision/") ? stream.slice("decision/".length) : "";
+    const one = { log, seq, stream, place, kind, actor, at, body, leaf, decision };
+    this.seen.enter(one);
+    for (const name of new Set([...idsOf("*"), ...(decision ? idsOf("decision") : []), ...idsOf(kind)])) {
+      for await (const found of JUDGES[name](this.seen, one)) report.find(TAMPERED, `${name}: ${found}`, seq);
+    }
+    this.#toSign(one);
+    this.seen.take(one);
+  }
+
+  #toSign({ seq, kind, body }) {
+    if (kind === "policy_activated") {
+      const rows = listIn(body.signatures).map(objectIn), texts = new Map(rows.map((one) => [said(one.role), policyLines(body, one)]));
+      const signatures = Object.fromEntries(rows.map((one) => [said(one.role), one.signature]));
+      this.#signed.push({ seq, id: "policy", texts, signatures, needed: OFFICERS.length });
+    } else if (Object.hasOwn(SIGNED, kind)) {
+      const [id, purpose, lines, needed] = SIGNED[kind](this.seen, body) ?? [];
+      if (!id) return;
+      const log = body.log_id === undefined ? this.seen.logId : said(body.log_id);
+      if (!log || !(this.seen.whole || SIGNED_ALONE.includes(kind))) return;
+      const source = [FORM, purpose, log, ...lines].map((line) => `${line}\n`).join("");
+      this.#signed.push({ seq, id, texts: new Map(OFFICERS.map((role) => [role, source])), signatures: objectIn(body.signatures), needed });
+    }
+  }
+
+  /** Check what officers signed; `spans` has their keys with the record they count from. */
+  async finish(report, spans) {
+    if (!spans.length) {
+      const counts = new Map();
+      for (const { id } of this.#signed) counts.set(id, (counts.get(id) ?? 0) + 1);
+      for (const id of [...counts.keys()].sort()) report.say(`${counts.get(id)} records of the statement ${id}: give --officer to check who signed`);
+      return;
+    }
+    let sound = 0;
+    for (const { seq, id, texts, signatures, needed } of this.#signed) {
+      const keys = spans.find(({ since }) => since < seq)?.keys ?? new Map();
+      let given = 0;
+      for (const [role, source] of texts) given += Number(await oneSigned(source, signatures[role], keys.get(role)));
+      if (given >= needed) sound += 1;
+      else report.find(TAMPERED, `${id}: its officers did not sign this`, seq);
+    }
+    if (this.#signed.length) report.say(`${sound} of ${this.#signed.length} statements of officers: signed as needed`);
   }
 }
 
@@ -2379,15 +3535,17 @@ async function judgeBundle(report, bytes, trust, options) {
 /** Judge approvals, fills, baskets, and what two officers signed. */
 async function judgeWords(report, records, { fills: broker, officers }) {
   const approvals = new Approvals(), fills = new Fills(broker, false), signed = new OfficersWord(officers), baskets = new Baskets();
+  const statements = new Statements(false);
   for (const { header, payload, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
     if (!known(header)) continue;
     approvals.see(report, header, payload, leaf);
     fills.see(report, header, payload, leaf);
+    await statements.see(report, header, payload, leaf);
     signed.see(header, payload, leaf);
     baskets.see(header, payload);
   }
   fills.finish(report);
-  await signed.finish(report, fills.phoned.reliedOn);
+  await statements.finish(report, await signed.finish(report, fills.reliedOn));
   await baskets.finish(report, false, true);
 }
 
@@ -2639,6 +3797,7 @@ class LogVerifier {
   #signed;
   #successions = new PolicySuccessions();
   #approvals = new Approvals();
+  #statements = new Statements(true);
   #baskets = new Baskets();
 
   constructor(report, trust, disclosed, { rotations, fills, officers }) {
@@ -2755,6 +3914,8 @@ class LogVerifier {
       await this.#interpret(header, payload);
       this.#approvals.see(this.report, header, payload, leaf);
       this.#fills.see(this.report, header, payload, leaf);
+      this.#statements.seen.whole = this.#whole;
+      await this.#statements.see(this.report, header, payload, leaf);
       this.#signed.see(header, payload, leaf);
       this.#successions.see(header, payload);
       this.#baskets.see(header, payload);
@@ -2822,7 +3983,7 @@ class LogVerifier {
     if (!this.#trust.logs.size) report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this");
     this.#disclosed.finish(report);
     this.#fills.finish(report);
-    await this.#signed.finish(report, this.#fills.phoned.reliedOn);
+    await this.#statements.finish(report, await this.#signed.finish(report, this.#fills.reliedOn));
     this.#successions.finish(report, this.#whole);
     await this.#baskets.finish(report, this.#whole);
     this.#unread.finish(report);

@@ -12,9 +12,9 @@ from fix.certification.evidence import SentLines
 from fix.dialects.profile import Profile
 from fix.errors import CertifyError
 from fix.session.link import HandResult
+from fix.wire.fields import MSG_TYPE
 from fix.wire.messages import (
     CL_ORD_ID,
-    MSG_TYPE,
     ORIG_CL_ORD_ID,
     Fields,
     OrderWords,

@@ -8,5 +8,6 @@ Not here: behaviour.
     order_profile    the part of a profile that an order's text depends on
     profile_text     a profile as TOML, with errors that name key and line
     engine_settings  the settings of QuickFIX for a profile
+    data_tags        fields that hold any bytes, and their lengths
     person_tags      which fields can name a person or hold free text
 """

@@ -12,6 +12,8 @@ Source: FIX 4.4 volume 6; FIX 5.0 SP2 EP278 for what came later; EP216 for 2376.
 import re
 from collections.abc import Mapping
 
+from fix.dialects.data_tags import LENGTH_TAGS
+
 PERSON_TAGS: Mapping[int, str] = {
     50: "SenderSubID: the trader or clerk behind the sender",
     57: "TargetSubID: the trader or clerk behind the receiver",
@@ -71,25 +73,16 @@ NOT_PERSONS: Mapping[int, str] = {
 """Fields that look like names of persons but are not, and why."""
 
 TEXT_TAGS: Mapping[int, str] = {
+    **{tag: "data of any form" for tag in LENGTH_TAGS.values() if tag not in PERSON_TAGS},
     58: "Text",
     69: "ListExecInst",
     86: "DlvyInst",
-    89: "Signature",
-    91: "SecureData",
-    96: "RawData",
     147: "Subject",
     148: "Headline",
     149: "URLLink",
     161: "AllocText",
-    213: "XmlData",
-    353: "EncodedListExecInst",
-    355: "EncodedText",
-    357: "EncodedSubject",
-    359: "EncodedHeadline",
-    361: "EncodedAllocText",
     400: "BidDescriptor",
     444: "ListStatusText",
-    446: "EncodedListStatusText",
     476: "PaymentRef",
     494: "Designation",
     496: "RegistRejReasonText",
@@ -103,33 +96,16 @@ TEXT_TAGS: Mapping[int, str] = {
     960: "StrategyParameterValue",
     1328: "RejectText",
     1513: "DocumentationText",
-    1527: "EncodedDocumentationText",
-    1579: "EncodedEventText",
-    1665: "EncodedRejectText",
     1732: "FirmAllocText",
-    1734: "EncodedFirmAllocText",
     1802: "OrderEventText",
-    2352: "EncodedComplianceText",
-    2371: "EncodedTradeContinuationText",
     2374: "TradeContinuationText",
     2404: "ComplianceText",
     2520: "WarningText",
-    2521: "EncodedWarningText",
     2780: "MatchExceptionText",
-    2798: "EncodedMatchExceptionText",
-    2801: "EncodedReplaceText",
     2805: "ReplaceText",
     2807: "CancelText",
-    2808: "EncodedCancelText",
 }
 """Free text, which may name a person."""
-
-LENGTH_TAGS: Mapping[int, int] = {
-    90: 91, 93: 89, 95: 96, 212: 213, 352: 353, 354: 355, 356: 357, 358: 359, 360: 361, 445: 446,
-    1401: 1402, 1403: 1404, 1525: 1527, 1578: 1579, 1664: 1665, 1733: 1734, 2351: 2352,
-    2372: 2371, 2522: 2521, 2797: 2798, 2802: 2801, 2809: 2808,
-}  # fmt: skip
-"""Length field to its data field. The length of a name is removed with the name."""
 
 FIRM_ROLES: Mapping[str, str] = {
     "1": "executing firm",

@@ -4,7 +4,7 @@ Not here: behaviour, a profile's file (`profile_text`), the engine's settings (`
 """
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from fix.dialects.market_data import MarketData
 from fix.dialects.person_tags import KNOWN_MAX, is_undeclared, is_user_defined
 from fix.dialects.versions import SPEECH, Version
 from fix.errors import ProfileError
+from risk.forms.money import minor_digits
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
 _TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
@@ -29,6 +30,11 @@ _OURS = frozenset((
     122, 141, 447, 448, 452, 453, 528, 1128, 1724, 2376, 2593, 2594, 2595,
 ))  # fmt: skip
 """Fields of an order that the engine or we set; `tags.extra` may not name them."""
+
+
+def _digits(given: dict[str, Any]) -> int:
+    """Return the decimals of a profile's currency; of one that did not parse, any."""
+    return minor_digits(given.get("currency", ""))
 
 
 class SessionMode(StrEnum):
@@ -215,7 +221,12 @@ class Profile(_ProfileModel):
         default="", pattern=r"^[\x21-\x7e]{0,32}$", description="tag 1; empty: ours"
     )
     currency: str = Field(default="USD", pattern="^[A-Z]{3}$", description="tag 15")
-    minor_digits: int = Field(default=2, ge=0, le=8, description="decimals of the minor unit")
+    minor_digits: int = Field(
+        default_factory=_digits,
+        ge=0,
+        le=8,
+        description="decimals of the minor unit; else ISO's",
+    )
     foreign_orders: ForeignTreatment = Field(
         default=ForeignTreatment.SHOW,
         strict=False,

@@ -11,8 +11,11 @@ from fix.durable.journal import Journal
 from fix.errors import FixError
 from fix.orders.hearing import Hearing
 from fix.orders.live import LiveOrder
+from fix.orders.naming import order_id_of, order_told_of
 from fix.orders.replacing import counts_about, says_replaced
-from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, MSG_TYPE, ORIG_CL_ORD_ID, Fields
+from fix.orders.state import OrderState, after_report, is_overtaken
+from fix.wire.fields import MSG_TYPE
+from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, ORIG_CL_ORD_ID, Fields
 from fix.wire.reports import (
     BusinessReject,
     CancelReject,
@@ -32,6 +35,7 @@ class Accounting:
         self._journal = journal
         self._can = can
         self._hearing = Hearing(can)
+        self._order_ids: dict[str, str] = {}  # the broker's OrderID (37): our first ClOrdID
         self._replaces: dict[int, str] = {}  # by MsgSeqNum: a Reject (3) may name nothing else
 
     def counted(self, msg_seq_num: int) -> None:
@@ -95,21 +99,41 @@ class Accounting:
         except FixError:
             return None
         heard, journal = self._hearing.take(inbound), self._journal
-        if not heard.is_news or is_strangers(heard.cl_ord_id, inbound):
+        order = self._told_of(inbound, heard.cl_ord_id)
+        cl_ord_id = journal.first_name(heard.cl_ord_id) if order is None else order.cl_ord_id
+        if not heard.is_news or is_strangers(cl_ord_id, inbound):
             return None
         self._answered(inbound, entry.next_offset)
-        cl_ord_id = journal.first_name(heard.cl_ord_id)
         order = journal.order(cl_ord_id)
         if order is not None and not counts_about(inbound, heard.cl_ord_id, order):
             return None  # about a ClOrdID that the broker may not have yet, or not any more
-        if isinstance(inbound, ExecutionReport) and heard.works:
-            fields = order_told_by(inbound, cl_ord_id)
+        report = inbound if isinstance(inbound, ExecutionReport) else None
+        if report is not None and heard.works and not _is_old(report, order):
+            fields = order_told_by(report, cl_ord_id)
             journal.reopened(
                 LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=entry.next_offset)
             )
         if heard.ends:
-            journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
+            after = None if report is None else after_report(OrderState.NEW, report)
+            why = inbound.envelope.msg_type
+            journal.closed(cl_ord_id, entry.next_offset, why, filled=after is OrderState.FILLED)
         return cl_ord_id, inbound
+
+    def _told_of(self, inbound: Inbound, name: str) -> LiveOrder | None:
+        """Return the order of ours that a message is about, by any of its names."""
+        journal = self._journal
+        if not isinstance(inbound, ExecutionReport):
+            return journal.order(name)
+        found = order_told_of(
+            (inbound.orig_cl_ord_id, inbound.cl_ord_id),
+            inbound.order_id,
+            journal.order,
+            lambda order_id: journal.order(self._order_ids.get(order_id, "")),
+        )
+        if found is not None and (order_id := order_id_of(inbound.order_id)):
+            first = self._order_ids.setdefault(order_id, found.cl_ord_id)
+            self._order_ids[order_id] = first if first == found.cl_ord_id else ""  # of two orders
+        return found
 
     def _answered(self, inbound: Inbound, offset: int) -> None:
         """Note what a message says about a replace under way."""
@@ -129,3 +153,8 @@ class Accounting:
             self._journal.kept(order.cl_ord_id, offset)
         elif says_replaced(inbound, name):
             self._journal.replaced(order.cl_ord_id, offset)
+
+
+def _is_old(report: ExecutionReport, order: LiveOrder | None) -> bool:
+    """Return whether a report is older than the fill that ended its order."""
+    return order is not None and order.filled and is_overtaken(report, order.quantity)

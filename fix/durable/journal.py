@@ -77,6 +77,8 @@ class Journal:
         self._first = _first_names(found.lines)
         self._offset = max((line.inbox for line in found.lines), default=0)
         self._cancels = _cancels(found.lines)
+        for note in self._cancels:
+            self._first[note.cancel_id] = self._first.get(note.cl_ord_id, note.cl_ord_id)
         self._boot = boot_id().hex()
         self._last_order_us = max(
             (one.at_us for one in found.lines if one.op == "order" and one.boot_id == self._boot),
@@ -159,13 +161,13 @@ class Journal:
                 self.opened(order)
         self.sync()
 
-    def closed(self, cl_ord_id: str, inbox_offset: int, why: str) -> None:
+    def closed(self, cl_ord_id: str, inbox_offset: int, why: str, *, filled: bool = False) -> None:
         """Note that an order ended, after the report that ends at this inbox offset."""
         with self._lock:
             order = self._live.pop(cl_ord_id, None)
             if order is not None:
-                self._ended[cl_ord_id] = order
-                self._append("closed", cl_ord_id, inbox_offset, {"why": why})
+                self._ended[cl_ord_id] = replace(order, filled=filled)
+                self._append("closed", cl_ord_id, inbox_offset, {"why": why, "filled": filled})
 
     def reopened(self, found: LiveOrder) -> None:
         """Note that an ended or unknown order lives again; durable on return.
@@ -177,6 +179,7 @@ class Journal:
             if found.cl_ord_id in self._live:
                 return
             order = self._ended.pop(found.cl_ord_id, found)  # with the fields that were sent
+            order = replace(order, filled=False)
             self._live[order.cl_ord_id] = order  # first: in doubt it is live
             self._ids.add(order.cl_ord_id)
             self._append("reopened", order.cl_ord_id, found.inbox_offset, {"fields": order.fields})
@@ -220,6 +223,7 @@ class Journal:
         with self._lock:
             for note in notes:
                 self._append("cancel", note.cl_ord_id, inbox_offset, _document(note))
+                self._first[note.cancel_id] = self._first.get(note.cl_ord_id, note.cl_ord_id)
             os.fdatasync(self._descriptor)
 
     def close(self) -> None:
@@ -259,8 +263,9 @@ class Journal:
             self._append("order", order.cl_ord_id, self._offset, document)
             if order.asked:
                 self._append("replace", order.cl_ord_id, self._offset, {"fields": order.asked})
-        for cl_ord_id in self._ended:
-            self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
+        for one in self._ended.values():
+            why = {"why": "compacted", "filled": one.filled}
+            self._append("closed", one.cl_ord_id, self._offset, why)
         for note in self._cancels[-CANCELS_KEPT:]:
             rest = {"at_us": note.at_us, "boot": note.boot_id}
             self._append("cancel", note.cl_ord_id, self._offset, _document(note) | rest)
@@ -324,6 +329,7 @@ class _Line:
     asked: bool = False
     at_us: int = 0
     boot_id: str = ""
+    filled: bool = False
 
 
 class _Contents(NamedTuple):
@@ -351,6 +357,7 @@ def _read(path: Path) -> _Contents:
                 asked=document.get("asked") is True,
                 at_us=int(document.get("at_us", 0)),
                 boot_id=str(document.get("boot", "")),
+                filled=document.get("filled") is True,
             )
             chained = document["prev"] == expected
         except (ValueError, KeyError, TypeError) as error:
@@ -373,7 +380,7 @@ def _fold(lines: Iterable[_Line]) -> tuple[dict[str, LiveOrder], dict[str, LiveO
                 cl_ord_id=line.cl_ord_id, fields=line.fields, inbox_offset=line.inbox
             )
         elif line.op == "closed" and line.cl_ord_id in live:
-            ended[line.cl_ord_id] = live.pop(line.cl_ord_id)
+            ended[line.cl_ord_id] = replace(live.pop(line.cl_ord_id), filled=line.filled)
         elif line.op in _REPLACING:
             for orders in (live, ended):
                 if line.cl_ord_id in orders:

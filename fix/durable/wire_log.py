@@ -7,6 +7,7 @@ Not here: durability (`fix.durable.inbox`).
 
 Rules:
 - A line is used only if it has the same fields in any order; otherwise the engine's text is used.
+- The log also has what the engine rejects or cannot parse, which no callback gets (`untaken`).
 - Every line read is overwritten in place where it names persons or holds a password: names are
   kept in the vault only. The next start overwrites what a crash leaves (`scrub_since`).
 """
@@ -19,11 +20,12 @@ from pathlib import Path
 from fix.dialects.engine_settings import ids_of
 from fix.dialects.profile import Profile
 from fix.errors import MessageError
-from fix.wire.messages import parse
+from fix.wire.fields import MSG_TYPE, SOH, fields_in, read_message
 from fix.wire.persons import scrubbings
 
 _KEPT_MAX = 10_000
 _SEQ_NUM, _SENDER = 34, 49
+_SESSION_TYPES = frozenset("012345A")
 _SEPARATOR = b" : "
 _CHUNK_BYTES = 1 << 20
 
@@ -44,13 +46,26 @@ class WireLog:
     def original(self, text: str) -> str:
         """Return the message as it was received, given the engine's text of it."""
         try:
-            fields = parse(text)
             self._follow()
-            found = self._lines.pop(int(dict(fields)[_SEQ_NUM]), "")
-            same = bool(found) and sorted(parse(found)) == sorted(fields)
-        except (MessageError, ValueError, KeyError, OSError):
+            found = self._lines.pop(int(dict(fields_in(text))[_SEQ_NUM]), "")
+        except (ValueError, KeyError, OSError):
             return text
-        return found if same else text
+        return found if sorted(found.split(SOH)) == sorted(text.split(SOH)) else text
+
+    def untaken(self, number: int) -> str:
+        """Return an application message that the engine logged and handed to no callback, or "".
+
+        It cannot take one with a field twice or a delimiter in its data, for example. Each is
+        returned once. Call it when the engine has done with the number.
+        """
+        try:
+            self._follow()
+        except OSError:
+            return ""
+        found = self._lines.get(number, "")
+        if not found or dict(reversed(fields_in(found))).get(MSG_TYPE, "") in _SESSION_TYPES:
+            return ""
+        return self._lines.pop(number)
 
     def _follow(self) -> None:
         with self._path.open("rb") as file:
@@ -67,7 +82,7 @@ class WireLog:
 
     def _keep(self, raw: str) -> None:
         try:
-            fields = dict(parse(raw))
+            fields = dict(reversed(read_message(raw)))
             if fields[_SENDER] == self._peer:
                 self._lines[int(fields[_SEQ_NUM])] = raw
         except (MessageError, ValueError, KeyError):

@@ -19,8 +19,9 @@ from fix.dialects.engine_settings import ids_of, initiator_settings
 from fix.dialects.profile import Profile
 from fix.session.dictionaries import words_of
 from fix.session.listener import wire_view
+from fix.wire.fields import MSG_TYPE, read_message
 from fix.wire.market_data import REQUEST
-from fix.wire.messages import MSG_TYPE, Fields, parse, text_for
+from fix.wire.messages import Fields, parse, text_for
 
 EXIT_FAULT: Final = 70
 LOGOUT_S: Final = 2.0
@@ -85,7 +86,7 @@ class MarketCallbacks(quickfix.Application):
             self._passed.put(Happened("lost", f"{what} (tag {fields.get(371, '?')})"))
 
     def _admin(self, raw: str) -> None:
-        fields = dict(parse(raw))
+        fields = dict(read_message(raw))
         if fields[MSG_TYPE] == _LOGOUT:
             self._reason = fields.get(_TEXT, "")
         elif fields[MSG_TYPE] == _SEQUENCE_RESET:

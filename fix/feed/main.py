@@ -1,9 +1,10 @@
 """The market data child: ``python -m fix.feed.main FD``, started by the gateway only.
 
-JSON lines over one socket pair. Commands: ``configure`` {profile, folder, symbols, prefix}, then
-``stop``. Events: ``session`` {state, detail}; ``quote`` {symbol, number, event_us, bid, ask, last},
-whose number rises by one for each symbol, so that an event that is lost shows; ``trouble`` {symbol,
-what, detail}. It exits when the gateway is gone. It has no order, no kill word and no journal.
+JSON lines over one socket pair. Commands: ``configure`` {profile, folder, symbols, currencies,
+prefix}, then ``stop``. Events: ``session`` {state, detail}; ``quote`` {symbol, number, event_us,
+bid, ask, last}, whose number rises by one for each symbol, so that an event that is lost shows;
+``trouble`` {symbol, what, detail}. It exits when the gateway is gone. It has no order, no kill word
+and no journal.
 
 Not here: what a quote is worth, and the order session (`fix.session`).
 """
@@ -43,8 +44,12 @@ class Feed:
 
     def __init__(self, profile: Profile, folder: Path, frame: Frame, outbox: Outbox) -> None:
         data = profile.market_data
-        symbols = frame.get("symbols")
-        if not isinstance(data, MarketData) or not isinstance(symbols, list):
+        symbols, currencies = frame.get("symbols"), frame.get("currencies")
+        if (
+            not isinstance(data, MarketData)
+            or not isinstance(symbols, list)
+            or not isinstance(currencies, dict)
+        ):
             raise ChildError(problem="the profile has no market data, or no symbols were named")
         self._session = profile.market_session
         self._passed: queue.SimpleQueue[Happened] = queue.SimpleQueue()
@@ -53,6 +58,7 @@ class Feed:
             tuple(str(one) for one in symbols),
             prefix=text(frame, "prefix"),
             before_44=profile.version is Version.FIX_42,
+            currencies={str(name): str(one) for name, one in currencies.items()},
         )
         self._line = MarketSession(self._session, folder, self._passed)
         self._outbox = outbox

@@ -15,6 +15,7 @@ Rules:
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fix.dialects.market_data import EventTime, MarketData
@@ -54,11 +55,22 @@ class Subscriptions:
     """The requests of one process; instruments by the broker's symbol."""
 
     def __init__(
-        self, rules: MarketData, symbols: tuple[str, ...], *, prefix: str, before_44: bool
+        self,
+        rules: MarketData,
+        symbols: tuple[str, ...],
+        *,
+        prefix: str,
+        before_44: bool,
+        currencies: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Begin without a logon; `prefix` makes the MDReqIDs of this process differ from others."""
+        """Begin without a logon; `prefix` makes the MDReqIDs of this process differ from others.
+
+        `currencies` are those of the symbols' prices; a price in another one is not believed.
+        """
         self._rules, self._prefix, self._before_44 = rules, prefix, before_44
-        self._lines = {symbol: _Wanted(symbol) for symbol in symbols}
+        self._lines = {
+            symbol: _Wanted(symbol, TopOfBook(currencies.get(symbol, ""))) for symbol in symbols
+        }
         self._by_request: dict[str, _Wanted] = {}
         self._by_number: dict[int, str] = {}
         self._asked = 0

@@ -4,7 +4,8 @@ Not here: how they are shown and recorded (the gateway).
 
 Rules:
 - An order is foreign if no ClOrdID in the report has our form. One in our form that nobody knows is
-  no stranger: it may be ours, and blocks until a person looks at it.
+  no stranger: it may be ours, and blocks until a person looks at it. So does a trade without any
+  ClOrdID, which cannot be told from ours.
 - Unless the profile says ``cancel``, no sweep touches a foreign order. While one works, no mass
   cancel is sent either, because it would cancel that order too: single cancels do the work.
 """
@@ -21,7 +22,14 @@ def is_foreign(inbound: Inbound) -> bool:
         return False
     if isinstance(inbound, ExecutionReport) and inbound.finds_nothing:
         return False
-    return not (has_our_form(inbound.cl_ord_id) or has_our_form(inbound.orig_cl_ord_id))
+    names = [name for name in (inbound.cl_ord_id, inbound.orig_cl_ord_id) if name]
+    if not names and isinstance(inbound, ExecutionReport) and _traded(inbound):
+        return False
+    return not any(map(has_our_form, names))
+
+
+def _traded(report: ExecutionReport) -> bool:
+    return report.is_trade or report.undoes
 
 
 def name_of(inbound: ExecutionReport | CancelReject) -> str:

@@ -55,6 +55,7 @@ class Hearing:
         self._can = can
         self._taken = 0
         self._by_seq_num: dict[int, str] = {}
+        self._traded: set[str] = set()  # a refusal of an order that has traded is a contradiction
         self._reports: dict[tuple[str, ...], None] = {}
 
     def sent(self, msg_seq_num: int, cl_ord_id: str) -> None:
@@ -85,7 +86,7 @@ class Hearing:
         number = inbound.envelope.msg_seq_num
         if inbound.envelope.poss_dup and number <= self._taken:
             return False
-        self._taken = number  # without the mark it is the next one, whatever came before
+        self._taken = number or self._taken  # without the mark it is the next one
         if not isinstance(inbound, ExecutionReport) or inbound.exec_id == _NO_ID:
             return True
         if inbound.is_status:
@@ -103,16 +104,20 @@ class Hearing:
         """Return which order of ours a message is about, and whether nothing of it is left."""
         match inbound:
             case ExecutionReport():
-                return inbound.orig_cl_ord_id or inbound.cl_ord_id, leaves_nothing(inbound)
+                about = inbound.orig_cl_ord_id or inbound.cl_ord_id
+                if inbound.is_trade:
+                    self._traded.add(about)
+                return about, leaves_nothing(inbound)
             case CancelReject():
                 gone = self._can.unknown_is_gone or inbound.reason != "1"
                 ended = inbound.ord_status in ({"2", "4", "8", "C"} if gone else {"2", "4", "C"})
                 return inbound.orig_cl_ord_id, ended
             case BusinessReject():
                 about = inbound.ref_id or self._by_seq_num.get(inbound.ref_seq_num, "")
-                return about, inbound.ref_msg_type == NEW_ORDER
+                return about, inbound.ref_msg_type == NEW_ORDER and about not in self._traded
             case SessionReject():
                 about = self._by_seq_num.get(inbound.ref_seq_num, "")
-                return about, inbound.ref_msg_type in {NEW_ORDER, ""}
+                refuses = inbound.ref_msg_type in {NEW_ORDER, ""}
+                return about, refuses and about not in self._traded
             case _:
                 return "", False

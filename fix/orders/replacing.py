@@ -21,7 +21,7 @@ _REJECTED = "8"
 
 def says_replaced(report: ExecutionReport, replace_id: str) -> bool:
     """Return whether a report shows the order as the replace with this ClOrdID left it."""
-    if not replace_id or report.cl_ord_id != replace_id:
+    if not replace_id or report.cl_ord_id != replace_id or report.is_ambiguous:
         return False
     if report.is_replaced:
         return True
@@ -33,7 +33,8 @@ def says_unknown(inbound: Inbound) -> bool:
     """Return whether the broker has no order under the ClOrdID that it was asked about."""
     match inbound:
         case ExecutionReport():
-            return event_of(inbound) is OrderEvent.NOT_KNOWN_THERE
+            unknown = event_of(inbound) is OrderEvent.NOT_KNOWN_THERE
+            return unknown and not inbound.is_ambiguous
         case CancelReject():
             return inbound.ord_status == _REJECTED
         case _:

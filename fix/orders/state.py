@@ -3,9 +3,13 @@
 Not here: booking of trades, which follows ExecType and never a state.
 
 Rules:
-- A pair (state, event) outside the tables is an anomaly: recorded, alarmed, not applied.
+- What ends an order ends it in every live state: a broker may reject an order after a part was
+  filled, or not know it any more on the next morning.
+- An ambiguous report, with two values of what says how its order stands, changes no state.
+- Any other pair (state, event) outside the tables is an anomaly: recorded, alarmed, not applied.
 - A late trade on a closed order is an anomaly with ``book``: it is booked and alarmed.
-- An outdated report (an acknowledgement after the fill) changes nothing.
+- An outdated report changes nothing: an acknowledgement that counts less than a filled order's
+  quantity is older than the fill (`is_overtaken`).
 - A bust, a reinstatement or a late acknowledgement can make an ended order live again: LeavesQty
   (151) decides, never the earlier state (`lives_again`, `restated`).
 - Done for the day (39=3) and calculated (39=B) end nothing: the order keeps its reservation, may
@@ -17,7 +21,7 @@ Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fix.wire.reports import ExecutionReport
+from fix.wire.reports import ExecutionReport, shares
 
 
 class OrderState(StrEnum):
@@ -115,6 +119,7 @@ ENDING = frozenset(
     {_E.TRADED_ALL, _E.CANCELED, _E.REJECTED, _E.EXPIRED, _E.NOT_KNOWN_THERE},
 )
 """Events by which the broker ends an order."""
+_ACKNOWLEDGING = frozenset({_E.PENDING_NEW, _E.ACKNOWLEDGED, _E.PENDING_CANCEL})
 
 _REPORTED: dict[OrderEvent, OrderState] = {
     _E.PENDING_NEW: _S.PENDING_NEW,
@@ -133,28 +138,16 @@ _REPORTED: dict[OrderEvent, OrderState] = {
 }
 _ANY_REPORT = frozenset(_REPORTED)
 _WORKING = _ANY_REPORT - {_E.PENDING_NEW}
-_AFTER_THE_DAY = frozenset(
-    {
-        _E.TRADED_PART,
-        _E.TRADED_ALL,
-        _E.ACKNOWLEDGED,
-        _E.DONE_FOR_DAY,
-        _E.CALCULATED,
-        _E.PENDING_CANCEL,
-        _E.PENDING_REPLACE,
-        _E.CANCELED,
-        _E.EXPIRED,
-    }
-)
+_AFTER_THE_DAY = _WORKING - {_E.STOPPED, _E.SUSPENDED}
 
 _BROKER_TABLE: dict[OrderState, frozenset[OrderEvent]] = {
     _S.SENT: _ANY_REPORT,
     _S.UNKNOWN: _ANY_REPORT,
     _S.PENDING_NEW: _WORKING | {_E.PENDING_NEW},
     _S.NEW: _WORKING,
-    _S.PARTIAL: _WORKING - {_E.ACKNOWLEDGED, _E.REJECTED},
-    _S.PENDING_CANCEL: _WORKING - {_E.REJECTED},
-    _S.PENDING_REPLACE: _WORKING - {_E.REJECTED},
+    _S.PARTIAL: _WORKING - {_E.ACKNOWLEDGED},
+    _S.PENDING_CANCEL: _WORKING,
+    _S.PENDING_REPLACE: _WORKING,
     _S.STOPPED: _WORKING,
     _S.SUSPENDED: _WORKING,
     _S.DONE_FOR_DAY: _AFTER_THE_DAY,
@@ -168,11 +161,9 @@ _OWN_TABLE: dict[tuple[OrderState, OrderEvent], OrderState] = {
     (_S.SENDING, _E.GUARD_REFUSED): _S.REFUSED,
     (_S.UNKNOWN, _E.LEFT): _S.SENT,
     (_S.SENT, _E.LOST_SIGHT): _S.UNKNOWN,
-    (_S.SENT, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
-    (_S.UNKNOWN, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
-    (_S.DONE_FOR_DAY, _E.NOT_KNOWN_THERE): _S.EXPIRED,
-    (_S.CALCULATED, _E.NOT_KNOWN_THERE): _S.EXPIRED,
 }
+_UNHEARD = frozenset({_S.SENDING, _S.SENT, _S.UNKNOWN})
+"""States in which the broker has said nothing about the order yet."""
 _OLD_NEWS: frozenset[tuple[OrderState, OrderEvent]] = frozenset(
     {
         (_S.PARTIAL, _E.ACKNOWLEDGED),
@@ -203,6 +194,8 @@ def advance(state: OrderState, event: OrderEvent) -> OrderState | Anomaly:
     own = _OWN_TABLE.get((state, event))
     if own is not None:
         return own
+    if event is OrderEvent.NOT_KNOWN_THERE:
+        return _forgotten(state)
     if event in _BROKER_TABLE.get(state, frozenset()):
         return _REPORTED[event]
     if state is OrderState.SENDING and event in _REPORTED:
@@ -212,6 +205,27 @@ def advance(state: OrderState, event: OrderEvent) -> OrderState | Anomaly:
     if event in _TRADES:
         return Anomaly(state=state, event=event, reason=AnomalyReason.LATE_TRADE, book=True)
     return Anomaly(state=state, event=event, reason=AnomalyReason.NOT_IN_TABLE, book=False)
+
+
+def _forgotten(state: OrderState) -> OrderState:
+    """Return the state of an order that the broker does not know: it ends, if it had not."""
+    if not state.is_live:
+        return state
+    return OrderState.NOT_RECEIVED if state in _UNHEARD else OrderState.EXPIRED
+
+
+def after_report(state: OrderState, report: ExecutionReport) -> OrderState | Anomaly | None:
+    """Return the state after a report, the anomaly, or None for an OrdStatus that we do not use.
+
+    The FIX child and the gateway agree by it on what is live: from a live state it ends the order
+    if and only if `leaves_nothing`, and from an ended one it never revives it (`lives_again`).
+    """
+    if report.is_ambiguous:
+        return state
+    if report.undoes or (report.reinstates and report.has_leaves):
+        return restated(state, report)
+    event = event_of(report)
+    return None if event is None else advance(state, event)
 
 
 _BY_STATUS = {
@@ -272,11 +286,27 @@ def lives_again(report: ExecutionReport) -> bool:
     in their final report. A bust, a correction or a reinstatement is never final. The caller must
     know whether the report is news.
     """
-    return report.has_leaves and (report.reinstates or event_of(report) not in ENDING)
+    if report.is_ambiguous or not report.has_leaves:
+        return False
+    return report.reinstates or event_of(report) not in ENDING
+
+
+def is_overtaken(report: ExecutionReport, quantity: str) -> bool:
+    """Return whether a report about a filled order of `quantity` shares is older than its fill.
+
+    It is an acknowledgement that counts less. The answer to a status request and a reinstatement
+    are of now.
+    """
+    if report.is_status or report.reinstates or event_of(report) not in _ACKNOWLEDGING:
+        return False
+    told, whole = shares(report.cum_qty), shares(quantity)
+    return told is not None and whole is not None and told < whole
 
 
 def leaves_nothing(report: ExecutionReport) -> bool:
     """Return whether a report ends its order; a reinstating one does so by its OrdStatus."""
+    if report.is_ambiguous:
+        return False
     if report.undoes or (report.reinstates and report.has_leaves):
         return restated(OrderState.NEW, report).is_terminal
     return event_of(report) in ENDING

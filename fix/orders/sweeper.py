@@ -26,7 +26,8 @@ from enum import StrEnum
 from fix.dialects.profile import Profile
 from fix.orders.live import LiveOrder
 from fix.orders.sweep import Returns, Sweep, SweepOutcome, mass_alone
-from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
+from fix.wire.fields import MSG_TYPE
+from fix.wire.messages import MASS_CANCEL, Fields
 
 RESEND_GRACE_US = 50_000
 """How long cancels wait for the engine to answer a ResendRequest; if it takes longer, they are

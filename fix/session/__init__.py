@@ -12,6 +12,6 @@ Not here: what a report means.
     dictionaries  where dictionaries and shipped profiles are
     logon_probe   proves after a logon that no sequence gap is left
     redial        how often a session that is down tries to log on
-    line          TCP connects of this process that hang
+    line          lets a session that is down log on, and ends connects that hang
     sweep_worker  notes, sends and reports what the sweeper asks for
 """

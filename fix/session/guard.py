@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fix.durable.kill_word import KillWordState
+from fix.wire.fields import MSG_TYPE
 from fix.wire.messages import (
     CANCEL,
     CANCEL_REPLACE,
     CL_ORD_ID,
     MASS_CANCEL,
     MASS_STATUS_REQUEST,
-    MSG_TYPE,
     NEW_ORDER,
     STATUS_REQUEST,
 )

@@ -17,14 +17,8 @@ from fix.session.guard import Refusal, Ticket
 from fix.session.link import PREPARED_MAX, Frame, fields_of, number, text
 from fix.session.listener import Sent
 from fix.session.sweep_worker import Parts
-from fix.wire.messages import (
-    CANCEL_REPLACE,
-    CL_ORD_ID,
-    MSG_TYPE,
-    NEW_ORDER,
-    ORIG_CL_ORD_ID,
-    Fields,
-)
+from fix.wire.fields import MSG_TYPE
+from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, NEW_ORDER, ORIG_CL_ORD_ID, Fields
 
 _SECOND_US: Final = 1_000_000
 _JSON: Final = json.JSONEncoder(separators=(",", ":"))

@@ -7,9 +7,10 @@ Rules:
   each is caught and reported as a fault, egress closes, and in ``toApp`` the message stays.
 - An inbound message is durable in the inbox before the engine counts it. If the disk refuses, the
   process ends at once, because otherwise the engine counts the message as received.
+- What the engine rejects or cannot parse reaches no callback; it goes into the inbox all the same.
 - A Message kept after its callback causes a segfault: take its text inside, parse it later.
 - ``sendToTarget`` returns True for orders that never left; only ``toApp`` knows what left.
-- A callback takes no application lock that is held around ``sendToTarget`` (deadlock).
+- No callback takes an application lock that is held around ``sendToTarget`` (deadlock).
 """
 
 import contextlib
@@ -30,22 +31,18 @@ from fix.durable.wire_log import WireLog
 from fix.errors import MessageError
 from fix.session.dictionaries import DICTIONARIES, words_of
 from fix.session.guard import Gate, Refusal
-from fix.session.line import abandon, hanging
+from fix.session.line import Dialling
 from fix.session.listener import Listener, Sent, Traffic, wire_view
-from fix.session.redial import Redial
-from fix.wire.messages import MSG_TYPE, Fields, parse, text_for
+from fix.wire.fields import MSG_TYPE, read_message
+from fix.wire.messages import Fields, parse, text_for
 
 DICTIONARY = DICTIONARIES / "FIX44.xml"
-EXIT_INBOX_LOST = 70
-INBOX_LOST = "inbox"
-_SEQ_NUM = 34
-_SESSION_REJECT, _LOGOUT = "3", "5"
-_RESEND_REQUEST = "2"
-_LOGON = "A"
-_NEW_SEQ_NO, _TEXT, _RESET_FLAG = 36, 58, 141
-_TOO_LOW = "MsgSeqNum too low"
-"""How the Text (58) of the engine's Logout begins after a logon under a used number."""
+EXIT_INBOX_LOST, INBOX_LOST = 70, "inbox"
+_SEQ_NUM, _REF_SEQ_NUM, _NEW_SEQ_NO, _TEXT, _RESET_FLAG = 34, 45, 36, 58, 141
+_SESSION_REJECT, _LOGOUT, _RESEND_REQUEST, _LOGON = "3", "5", "2", "A"
+_REJECTS = frozenset({_SESSION_REJECT, "j"})
 _HEARTBEAT, _TEST_REQ_ID = "0", 112
+_TOO_LOW = "MsgSeqNum too low"  # so the engine's Logout begins after a logon under a used number
 _LOGOUT_S = 10.0
 
 
@@ -65,7 +62,7 @@ class Callbacks(quickfix.Application):
         self._wire = wire
         self._listener = listener
         self.ended = threading.Event()
-        self.resent_us = 0
+        self.resent_us = self._engine_thread = 0
         self.is_leaving = False
         self._logged_on = False
         self._peer_reason = ""
@@ -134,6 +131,7 @@ class Callbacks(quickfix.Application):
         try:
             fields = dict(parse(raw))
             msg_seq_num = int(fields[_SEQ_NUM])
+            self._keep_untaken(fields)
         except (MessageError, KeyError, ValueError):
             return Refusal.MALFORMED
         refusal = self._gate.judge(fields, logged_on=self.is_logged_on)
@@ -164,6 +162,7 @@ class Callbacks(quickfix.Application):
     def _on_own_admin(self, raw: str) -> None:
         fields = dict(parse(raw))
         self.traffic.note("out", fields)
+        self._keep_untaken(fields)
         number = int(fields[_SEQ_NUM])
         if fields[MSG_TYPE] == _LOGON:
             self._own_reset = fields.get(_RESET_FLAG) == "Y"
@@ -215,7 +214,8 @@ class Callbacks(quickfix.Application):
             self._listener.reset(found)
 
     def _on_admin(self, raw: str) -> None:
-        fields = dict(parse(raw))
+        self._engine_thread = threading.get_ident()
+        fields = dict(read_message(raw))
         self.traffic.note("in", fields)
         if fields[MSG_TYPE] == _LOGON and fields.get(_RESET_FLAG) == "Y" and not self._own_reset:
             self._on_flagged()
@@ -232,9 +232,22 @@ class Callbacks(quickfix.Application):
     def _on_app(self, raw: str) -> None:
         self._keep(raw)
         with contextlib.suppress(MessageError, KeyError, ValueError):  # the gateway judges it
-            fields = dict(parse(raw))
+            fields = dict(reversed(read_message(raw)))
             self.traffic.note("in", fields)
             self._count(fields)
+
+    def _keep_untaken(self, leaving: Mapping[int, str]) -> None:
+        """Keep a message that the engine rejects now or could not parse; on its own thread."""
+        if threading.get_ident() != self._engine_thread:
+            return
+        rejects = leaving[MSG_TYPE] in _REJECTS
+        number = int(leaving.get(_REF_SEQ_NUM, "0")) if rejects else self._expected()
+        raw = self._wire.untaken(number)
+        if raw:
+            self._keep(raw)
+            self.sequence.received(number)
+            if self._expected() == number:  # else it is asked for again, without end
+                quickfix.Session.lookupSession(self.session_id).setNextTargetMsgSeqNum(number + 1)
 
     def _keep(self, raw: str) -> None:
         try:
@@ -284,10 +297,8 @@ class InitiatorSession:
         callbacks.session_id = self._id
         self.sequence = callbacks.sequence
         self._egress = threading.Lock()
-        self._started, self._looked_us = False, 0
-        self._redial = Redial(profile)
+        self._started, self._dialling = False, Dialling(profile)
         self._ready: tuple[Fields, quickfix.Message | None] = ((), None)
-        self._hanging: frozenset[int] = frozenset()
 
     @property
     def is_logged_on(self) -> bool:
@@ -338,18 +349,7 @@ class InitiatorSession:
         session = quickfix.Session.lookupSession(self._id)
         if not self._started or self._callbacks.is_leaving or self.is_logged_on:
             return
-        trying, number = bool(session.sentLogon()), int(session.getExpectedSenderNum())
-        advice = self._redial.step(now_us, hurry=hurry, trying=trying, number=number)
-        session.setLogonTimeout(advice.patience_s)
-        if advice.may_try and not session.isEnabled():
-            session.logon()
-        elif not advice.may_try and session.isEnabled() and not session.sentLogon():
-            session.logout()
-        if hurry and now_us - self._looked_us >= advice.patience_s * 1_000_000:
-            self._looked_us = now_us
-            if abandon(self._hanging):
-                self._redial.abandoned()
-            self._hanging = hanging()
+        self._dialling.step(session, now_us, hurry=hurry)
 
     def stop(self) -> None:
         """Log out; return when the session has ended, and exit next.

@@ -1,12 +1,17 @@
-"""TCP connects of this process that hang without an answer to the first packet.
+"""How a session that is down comes up again: its tries, and connects that hang without an answer.
 
-The engine has no timeout for a connect. Linux only (TCP_INFO). Not here: the engine.
+The engine has no timeout for a connect. Linux only (TCP_INFO). Not here: the engine, and when it
+may try (`redial`).
 """
 
 import os
 import socket
 import stat
 from pathlib import Path
+from typing import Protocol
+
+from fix.dialects.profile import Profile
+from fix.session.redial import Redial
 
 _SYN_SENT = 2
 _OWN_FILES = Path("/proc/self/fd")
@@ -51,3 +56,39 @@ def _looked_at(descriptor: int, inode: int, give_up: bool) -> list[tuple[int, bo
         except OSError:
             return []  # no TCP, or it has an answer now
         return [(inode, give_up)]
+
+
+class EngineSession(Protocol):
+    """The part of the engine's session that logs on."""
+
+    def sentLogon(self) -> bool: ...  # noqa: D102, N802 - the engine's own names
+    def isEnabled(self) -> bool: ...  # noqa: D102, N802
+    def getExpectedSenderNum(self) -> int: ...  # noqa: D102, N802
+    def setLogonTimeout(self, seconds: int) -> None: ...  # noqa: D102, N802
+    def logon(self) -> None: ...  # noqa: D102
+    def logout(self) -> None: ...  # noqa: D102
+
+
+class Dialling:
+    """Lets the engine of a session that is down try to log on."""
+
+    def __init__(self, profile: Profile) -> None:
+        """Start with no try counted."""
+        self._redial = Redial(profile)
+        self._looked_us = 0
+        self._hanging: frozenset[int] = frozenset()
+
+    def step(self, session: EngineSession, now_us: int, *, hurry: bool) -> None:
+        """Let the engine try at the profile's interval, or every second if `hurry`."""
+        trying, number = bool(session.sentLogon()), int(session.getExpectedSenderNum())
+        advice = self._redial.step(now_us, hurry=hurry, trying=trying, number=number)
+        session.setLogonTimeout(advice.patience_s)
+        if advice.may_try and not session.isEnabled():
+            session.logon()
+        elif not advice.may_try and session.isEnabled() and not session.sentLogon():
+            session.logout()
+        if hurry and now_us - self._looked_us >= advice.patience_s * 1_000_000:
+            self._looked_us = now_us
+            if abandon(self._hanging):
+                self._redial.abandoned()
+            self._hanging = hanging()

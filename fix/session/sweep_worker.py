@@ -22,15 +22,8 @@ from fix.session.guard import Gate, Refusal
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.wire.messages import (
-    CANCEL,
-    CL_ORD_ID,
-    MASS_CANCEL,
-    MSG_TYPE,
-    ORIG_CL_ORD_ID,
-    Fields,
-    cancel,
-)
+from fix.wire.fields import MSG_TYPE
+from fix.wire.messages import CANCEL, CL_ORD_ID, MASS_CANCEL, ORIG_CL_ORD_ID, Fields, cancel
 from fix.wire.reports import Inbound, MassCancelReport
 
 _NOTED = frozenset({CANCEL, MASS_CANCEL})

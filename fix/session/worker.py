@@ -22,14 +22,9 @@ from fix.session.handing import Handing, outcome
 from fix.session.link import Frame, SessionState, fields_of, names_of, number, orders_of, text
 from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Parts, Sweeping
+from fix.wire.fields import MSG_TYPE
 from fix.wire.identity import has_our_form
-from fix.wire.messages import (
-    CANCEL_REPLACE,
-    CL_ORD_ID,
-    MSG_TYPE,
-    NEW_ORDER,
-    STATUS_REQUEST,
-)
+from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, NEW_ORDER, STATUS_REQUEST
 from fix.wire.reports import Inbound
 
 KILL_WAIT_S = 0.08

@@ -31,7 +31,7 @@ from fix.dialects.versions import SPEECH, Version
 from fix.session.dictionaries import DICTIONARIES
 from fix.session.initiator import DICTIONARY
 from fix.session.listener import wire_view
-from fix.simulator.acts import MARKET_ACTS, SESSION_ACTS, Act
+from fix.simulator.acts import MARKET_ACTS, SESSION_ACTS, BrokerAct
 from fix.simulator.control import (
     DEFAULT_PORT,
     Control,
@@ -226,10 +226,10 @@ class SimulatedBroker:
         self._market.deal(control.deal[len(before.deal) :])
         answers = [] if control.session == before.session else self._market.session_changed()
         for words in control.acts[len(before.acts) :]:
-            answers += self._play(Act(*words))
+            answers += self._play(BrokerAct(*words))
         return answers
 
-    def _play(self, act: Act) -> list[Reply]:
+    def _play(self, act: BrokerAct) -> list[Reply]:
         """Do what a test or a person asked for."""
         if act.what in MARKET_ACTS:
             if self._ticker is not None and act.what == "market_drop":

@@ -89,7 +89,7 @@ MARKET_ACTS = {
 _HALF = 2
 
 
-class Act(NamedTuple):
+class BrokerAct(NamedTuple):
     """One act; `order` is a ClOrdID, empty: the newest order that it fits."""
 
     what: str
@@ -115,13 +115,13 @@ def first_steps(order: Order, tell: Reporter) -> list[Reply]:
             return []
 
 
-def act_on(order: Order, act: Act, tell: Reporter) -> list[Reply]:
+def act_on(order: Order, act: BrokerAct, tell: Reporter) -> list[Reply]:
     """Return what is said when this is done to an order; nothing if it does not fit."""
     doing = _DOING.get(act.what)
     return doing(order, act, tell) if doing is not None and fits(order, act) else []
 
 
-def fits(order: Order, act: Act) -> bool:
+def fits(order: Order, act: BrokerAct) -> bool:
     """Return whether the act can be done to the order as it is."""
     if act.what in {"bust", "correct"}:
         return bool(order.trades)
@@ -130,30 +130,30 @@ def fits(order: Order, act: Act) -> bool:
     return order.is_live
 
 
-def _fill(order: Order, act: Act, tell: Reporter) -> list[Reply]:
+def _fill(order: Order, act: BrokerAct, tell: Reporter) -> list[Reply]:
     left = order.qty - order.cum
     return [tell.trade(order, min(act.qty or left, left), _price(order, act))]
 
 
-def _resume(order: Order, _act: Act, tell: Reporter) -> list[Reply]:
+def _resume(order: Order, _act: BrokerAct, tell: Reporter) -> list[Reply]:
     order.status = "1" if order.cum else "0"
     return [tell.report(order, "D", ((378, "99"),))]
 
 
-def _restate(order: Order, act: Act, tell: Reporter) -> list[Reply]:
+def _restate(order: Order, act: BrokerAct, tell: Reporter) -> list[Reply]:
     order.qty, order.limit = max(act.qty or order.qty, order.cum + 1), _price(order, act)
     return [tell.report(order, "D", ((378, "99"),))]
 
 
-def _ending(status: str, extra: Fields = ()) -> Callable[[Order, Act, Reporter], list[Reply]]:
+def _ending(status: str, extra: Fields = ()) -> Callable[[Order, BrokerAct, Reporter], list[Reply]]:
     return lambda order, _act, tell: [tell.ended(order, status, extra)]
 
 
-def _price(order: Order, act: Act) -> Decimal:
+def _price(order: Order, act: BrokerAct) -> Decimal:
     return Decimal(act.price) if act.price else order.limit
 
 
-_DOING: dict[str, Callable[[Order, Act, Reporter], list[Reply]]] = {
+_DOING: dict[str, Callable[[Order, BrokerAct, Reporter], list[Reply]]] = {
     "fill": _fill,
     "reject": lambda order, _act, tell: [tell.rejected(order, "99", "by hand")],
     "cancel": _ending("4", ((58, "by hand"),)),

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
-from fix.simulator.acts import Act, act_on, first_steps, fits
+from fix.simulator.acts import BrokerAct, act_on, first_steps, fits
 from fix.simulator.control import SimulatedQuote
 from fix.simulator.order import HALTED, LATER, Manner, Order, OrderOutcome, Reply
 from fix.simulator.reporting import Reporter, none_found, not_known, refused, rejected_message
@@ -103,7 +103,7 @@ class SimulatedMarket:
         """Deal these outcomes to the next orders."""
         self._dealt += [OrderOutcome(word) for word in outcomes]
 
-    def act(self, act: Act) -> list[Reply]:
+    def act(self, act: BrokerAct) -> list[Reply]:
         """Do this to the named order, or to the newest that it fits; nothing if there is none."""
         if act.what == "stranger":
             return self._entered_by_hand(act)
@@ -111,7 +111,7 @@ class SimulatedMarket:
         chosen = named or [] if act.order else [o for o in self._each() if fits(o, act)][-1:]
         return [one for order in chosen for one in self._say(order, act_on(order, act, self._tell))]
 
-    def _entered_by_hand(self, act: Act) -> list[Reply]:
+    def _entered_by_hand(self, act: BrokerAct) -> list[Reply]:
         """Take an order that did not come over the session; its name continues no other."""
         number = 1 + sum(name.startswith(STRANGER) for name in self.orders)
         order = Order(

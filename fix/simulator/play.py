@@ -16,13 +16,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACTS, Act
+from fix.simulator.acts import ACTS, MANNERS, MARKET_ACTS, OUTCOMES, SESSION_ACTS, BrokerAct
 from fix.simulator.control import read_control, write_control
 
 _CHANGES = ("cancels", "replaces")
 
 
-def play(path: Path, act: Act) -> None:
+def play(path: Path, act: BrokerAct) -> None:
     """Ask the simulator with this control file for one act.
 
     Raises:
@@ -106,7 +106,7 @@ def main(words: Sequence[str]) -> int:
             answer(path, given.what, *given.words[:1] or [""])
         else:
             order = given.words[0] if given.words else ""
-            play(path, Act(given.what, order, given.qty, given.price))
+            play(path, BrokerAct(given.what, order, given.qty, given.price))
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

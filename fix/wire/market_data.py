@@ -14,7 +14,8 @@ from typing import Final
 
 from fix.dialects.market_data import Updates
 from fix.errors import ReportError
-from fix.wire.messages import MSG_TYPE, Fields, parse
+from fix.wire.fields import MSG_TYPE, read_message
+from fix.wire.messages import Fields
 
 REQUEST: Final = "V"
 SNAPSHOT: Final = "W"
@@ -46,6 +47,9 @@ _SENT, _FIRST_SENT, _POSS_DUP = 52, 122, 43
 _DAY_US: Final = 86_400_000_000
 _STAMP: Final = re.compile(r"(\d{8})-(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
 _TIME: Final = re.compile(r"(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?")
+_SIZE: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}")
+_TRADEABLE: Final = ("1", "4")
+"""MDQuoteType (1070): tradeable; indicative and tradeable."""
 _PRICE: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?|-?\.[0-9]{1,15}")
 
 
@@ -58,6 +62,10 @@ class BookEntry:
         kind: BID, OFFER, TRADE, or another MDEntryType (269); "" where a change names none.
         entry_id: MDEntryID (278), and `ref_id` the one that it replaces (280); "" without.
         place: MDPriceLevel (1023) or MDEntryPositionNo (290); "" without.
+        size: MDEntrySize (271); "" without.
+        currency: Currency (15); "" without.
+        conditions: QuoteCondition (276), apart by spaces; None without.
+        indicative: MDQuoteType (1070) says that nobody trades at it.
         event_us: MDEntryDate and MDEntryTime (272, 273); None without a time.
     """
 
@@ -68,6 +76,10 @@ class BookEntry:
     place: str = ""
     symbol: str = ""
     price: str = ""
+    size: str = ""
+    currency: str = ""
+    conditions: str | None = None
+    indicative: bool = False
     event_us: int | None = None
 
 
@@ -117,7 +129,7 @@ def read_answer(raw: str) -> BookMessage | RequestRefused | None:
         MessageError: it is not a FIX message.
         ReportError: it lacks or garbles a field that it needs.
     """
-    pairs = parse(raw)
+    pairs = read_message(raw)
     first = dict(reversed(pairs))  # of a tag that comes again, the first
     msg_type = first[MSG_TYPE]
     if msg_type in {SNAPSHOT, INCREMENTAL}:
@@ -173,6 +185,9 @@ def _entry(group: Mapping[int, str], msg_type: str, sent_us: int) -> BookEntry:
     price = group.get(270, "")
     if price and not _PRICE.fullmatch(price):
         raise ReportError(msg_type=msg_type, problem=f"MDEntryPx {price[:30]!r} is no price")
+    size = group.get(271, "")
+    if size and not _SIZE.fullmatch(size):
+        raise ReportError(msg_type=msg_type, problem=f"MDEntrySize {size[:30]!r} is no quantity")
     action = NEW if msg_type == SNAPSHOT else group.get(279, "")
     if action not in {NEW, CHANGE, DELETE}:
         raise ReportError(msg_type=msg_type, problem=f"MDUpdateAction {action[:9]!r} is unknown")
@@ -184,6 +199,10 @@ def _entry(group: Mapping[int, str], msg_type: str, sent_us: int) -> BookEntry:
         place=group.get(1023, group.get(290, "")),
         symbol=group.get(55, ""),
         price=price,
+        size=size,
+        currency=group.get(15, ""),
+        conditions=group.get(276),
+        indicative=group.get(1070, _TRADEABLE[0]) not in _TRADEABLE,
         event_us=_entry_us(group.get(272, ""), group.get(273, ""), sent_us),
     )
 

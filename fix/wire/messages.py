@@ -19,13 +19,12 @@ from typing import NamedTuple
 from fix.dialects.profile import OrderTags, Profile
 from fix.dialects.versions import SPEECH
 from fix.errors import MessageError
+from fix.wire.fields import MSG_TYPE, SOH, check_frame, checksum, parts_of
 from fix.wire.identity import cl_ord_id
 from risk.approved import ApprovedOrder
 
-SOH = "\x01"
 Fields = tuple[tuple[int, str], ...]
 
-MSG_TYPE = 35
 CL_ORD_ID = 11
 ORIG_CL_ORD_ID = 41
 NEW_ORDER = "D"
@@ -39,10 +38,6 @@ SIDES = {"BUY": "1", "SELL": "2"}
 TIMES_IN_FORCE = {"DAY": "0", "GTC": "1", "IOC": "3", "FOK": "4"}
 
 _ASCII = re.compile(r"[\x20-\x7e]+")
-_TAG = re.compile(r"[1-9][0-9]{0,8}")
-_FIELD = re.compile(rf"([1-9][0-9]{{0,8}})=([^{SOH}]+){SOH}")
-_CHECKSUM = re.compile(r"[0-9]{3}")
-_TRAILER_LENGTH = 7
 _SECONDS_LENGTH = 17
 _TRANSACT_TIME = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -261,7 +256,7 @@ def wire_text(fields: Sequence[tuple[int, str]], *, begin_string: str = "FIX.4.4
     """
     body = SOH.join(f"{tag}={value}" for tag, value in fields) + SOH
     head = f"8={begin_string}{SOH}9={len(body)}{SOH}{body}"
-    return f"{head}10={_checksum(head):03d}{SOH}"
+    return f"{head}10={checksum(head):03d}{SOH}"
 
 
 def text_for(profile: Profile, fields: Fields) -> str:
@@ -271,46 +266,22 @@ def text_for(profile: Profile, fields: Fields) -> str:
 
 
 def parse(raw: str | bytes) -> list[tuple[int, str]]:
-    """Return every field of a message in wire order, after checking length and checksum.
+    """Return every field of a message in wire order; nothing in it may be wrong or empty.
+
+    For messages of our own; what a broker sends is read by `fix.wire.fields.read_message`.
 
     Raises:
         MessageError: names the first fault.
     """
     text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
-    if not text.endswith(SOH):
+    *fields, last = parts_of(text)
+    if last != (0, ""):
         raise MessageError(problem="does not end with a delimiter")
-    found = _FIELD.findall(text)
-    if sum([len(tag) + len(value) + 2 for tag, value in found]) != len(text):
-        raise MessageError(problem=f"field {_first_wrong(text)} is not tag=value")
-    fields = [(int(tag), value) for tag, value in found]
-    _check_frame(text, fields)
+    for place, (tag, value) in enumerate(fields, 1):
+        if not tag or not value:
+            raise MessageError(problem=f"field {place} is not tag=value")
+    check_frame(text, fields)
     return fields
-
-
-def _first_wrong(text: str) -> int:
-    """Return which field of a text is not tag=value, from 1."""
-    parts = (part.partition("=") for part in text[:-1].split(SOH))
-    wrong = (not value or not _TAG.fullmatch(tag) for tag, _, value in parts)
-    return next(place for place, bad in enumerate(wrong, 1) if bad)
-
-
-def _check_frame(text: str, fields: list[tuple[int, str]]) -> None:
-    """Check first fields, BodyLength and CheckSum. Source: FIX 4.4 volume 2, standard header."""
-    if [tag for tag, _ in fields[:3]] != [8, 9, MSG_TYPE] or fields[-1][0] != 10:  # noqa: PLR2004
-        raise MessageError(problem="does not begin with 8, 9, 35 or does not end with 10")
-    head, body_and_trailer = f"8={fields[0][1]}{SOH}9={fields[1][1]}{SOH}", len(text)
-    body_length = body_and_trailer - len(head) - _TRAILER_LENGTH
-    if fields[1][1] != str(body_length):
-        raise MessageError(problem=f"BodyLength says {fields[1][1][:12]}, counted {body_length}")
-    if not text.isascii() and max(text) > "\xff":  # one byte each
-        raise MessageError(problem="holds a character that is not one byte")
-    expected = _checksum(text[:-_TRAILER_LENGTH])
-    if not _CHECKSUM.fullmatch(fields[-1][1]) or int(fields[-1][1]) != expected:
-        raise MessageError(problem=f"CheckSum says {fields[-1][1][:12]}, counted {expected:03d}")
-
-
-def _checksum(text: str) -> int:
-    return sum(text.encode("latin-1")) % 256
 
 
 def _parties(tags: OrderTags) -> Fields:

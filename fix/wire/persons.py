@@ -28,6 +28,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from fix.dialects.data_tags import LENGTH_TAGS
 from fix.dialects.person_tags import (
     BEFORE_TAGS,
     FIRM_ROLES,
@@ -35,7 +36,6 @@ from fix.dialects.person_tags import (
     FIRM_SUB_TYPES,
     GROUP_TAGS,
     GROUPS,
-    LENGTH_TAGS,
     MACHINE_TAGS,
     NAMED_TAGS,
     NOT_NATURAL,
@@ -45,7 +45,7 @@ from fix.dialects.person_tags import (
     is_undeclared,
 )
 from fix.errors import MessageError
-from fix.wire.messages import SOH, parse
+from fix.wire.fields import SOH, parts_of, read_message
 
 PSEUDONYM = re.compile(r"psn-[a-z2-7]{16}")
 FIELDS_MAX = 60
@@ -58,7 +58,6 @@ _SUBS = dict(group[4] for group in GROUPS)
 _ENCODED = frozenset(LENGTH_TAGS.values())
 _OUR_KEY = re.compile(r"[A-Z2-7]{20}")
 _WORDS = re.compile(r"[^\W\d_]{3}|[^\W\d_]{2}\W+[^\W\d_]{2}|(?![\x00-\x7f])[^\W\d_]")
-_FIELD = re.compile(r"([1-9][0-9]{0,8})=(.*)", re.DOTALL)
 _FRAME = frozenset({9, 10})
 _STAR = "*"
 
@@ -99,7 +98,7 @@ def redacted(
     None, and `words` (default: `subject`) the one for a text that may name a person. `public` are
     fields that the profile declares to name no person.
     """
-    parts = _parts(raw)
+    parts = parts_of(raw)
     people = {place: subject(name_of(parts[place][1])) for place in _people(parts)}
     here = {name_of(parts[place][1]): who for place, who in people.items()}
     other = _Others(here, named_in, words or subject, frozenset(public))
@@ -139,7 +138,7 @@ def restored(text: str, values: Mapping[str, str]) -> str:
     """
     if "raw" in values:
         return values["raw"]
-    parts = _parts(text)
+    parts = parts_of(text)
     frame = False
     for path, value in values.items():
         _, place, tag = (*path.split("/"), "", "")[:3]
@@ -153,7 +152,7 @@ def restored(text: str, values: Mapping[str, str]) -> str:
 
 def subject_at(text: str, path: str) -> str | None:
     """Return the text at a path of a redacted message, None if there is no such field."""
-    parts = _parts(text)
+    parts = parts_of(text)
     _, place, tag = (*path.split("/"), "", "")[:3]
     if not (place.isascii() and place.isdigit() and int(place) < len(parts)):
         return None
@@ -166,7 +165,7 @@ def masked(body: bytes) -> bytes:
 
     The result is the same before, between and after the steps, and so is a checksum over it.
     """
-    parts = _parts(body.decode("latin-1"))
+    parts = parts_of(body.decode("latin-1"))
     places = {*_erasable(parts, words=True)}
     if places:
         places |= _spread(parts, _names(parts), places).keys()
@@ -177,7 +176,7 @@ def masked(body: bytes) -> bytes:
 
 def masked_before(body: bytes) -> bytes:
     """Return a message as an earlier `masked` with fewer fields did; old frames need it."""
-    parts = _parts(body.decode("latin-1"))
+    parts = parts_of(body.decode("latin-1"))
     old = {n for n in _erasable(parts, words=True) if parts[n][0] in BEFORE_TAGS}
     return _starred(body, parts, old)
 
@@ -195,7 +194,7 @@ def scrubbings(body: bytes, *, words: bool = True) -> tuple[bytes, ...]:
     Names in other fields go first: only the name identifies them. `words` includes free text,
     except in session messages.
     """
-    parts = _parts(body.decode("latin-1"))
+    parts = parts_of(body.decode("latin-1"))
     kind = next((value for tag, value in parts if tag == 35), "")  # noqa: PLR2004 - MsgType
     places = _erasable(parts, words=words and kind not in _SESSION_TYPES)
     if not places:
@@ -229,15 +228,6 @@ def _read(value: str) -> tuple[str, str]:
         return value.encode("latin-1").decode("utf-8"), "utf-8"
     except (UnicodeEncodeError, UnicodeDecodeError):
         return value, "latin-1"
-
-
-def _parts(raw: str) -> list[tuple[int, str]]:
-    """Return (tag, value) between delimiters; a part that is not a field has tag 0."""
-    found = (_FIELD.fullmatch(part) for part in raw.split(SOH))
-    return [
-        (0, part) if match is None else (int(match[1]), match[2])
-        for match, part in zip(found, raw.split(SOH), strict=True)
-    ]
 
 
 def _join(parts: Sequence[tuple[int, str]], *, reframe: bool) -> str:
@@ -370,7 +360,7 @@ def _named(
 
 def _is_sound(raw: str) -> bool:
     try:
-        parse(raw)
+        read_message(raw)
     except MessageError:
         return False
     return True

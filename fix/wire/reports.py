@@ -5,18 +5,22 @@ Not here: what a report does to an order (`fix.orders.state`) or to the book (th
 Rules:
 - Prices, quantities and money stay checked decimal text. `scaled` turns them into integer units
   exactly or raises; nothing is rounded.
-- A malformed message raises `ReportError` or `MessageError`; the caller quarantines it.
+- A field that is empty, or that nothing depends on and is garbled, counts as not given.
+- A trade is read as far as its order, ExecID, quantity and price go. `unread` names the fields of
+  an order's state that are missing then.
+- What is not enough raises `ReportError` or `MessageError`; the caller quarantines it.
 - A status report (150=I) is never a trade, whatever its LastQty says.
 """
 
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from fix.errors import ReportError
-from fix.wire.messages import parse
+from fix.wire.fees import Fee, fees_of
+from fix.wire.fields import MSG_TYPE, read_message
+from fix.wire.reader import DECIMAL, INTEGER, FieldReader
 
-_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
-_INTEGER = re.compile(r"[0-9]{1,18}")
 _TRADE_TYPES = frozenset("F12")
 _BUST, _CORRECTION, _RESTATED, _REPLACED = "H", "G", "D", "5"
 _WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
@@ -24,6 +28,15 @@ STATUS = "I"
 _BEFORE_EXEC_TYPE = frozenset({"FIX.4.0", "FIX.4.1", "FIX.4.2"})
 _TRANS_TYPES = {"1": _BUST, "2": _CORRECTION, "3": STATUS}
 """ExecTransType (20) to the ExecType (150) that FIX 4.3 put in its place; 0 is new."""
+_REPORT_MARKS = frozenset({14, 17, 150})
+"""Only an execution report has them all, whatever its MsgType says."""
+_ENDED = frozenset("2348C")
+_EXEC_TYPES = frozenset("0123456789ABCDEFGHIJKL")
+_STATE_TAGS = (39, 151, 14)
+_SOLE = frozenset({11, 14, 15, 17, 19, 20, 31, 32, 37, 39, 41, 54, 55, 120, 150, 151})
+"""No group of an execution report has one of these, so two values contradict each other."""
+_SOLE_OF_STATE = frozenset({11, 14, 20, 37, 39, 41, 150, 151})
+"""Those that say which order it is about, or how that order stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +57,12 @@ class ExecutionReport:
     with the session and trade date, and ``0`` on status reports. `reject_reason` is OrdRejReason
     (103). Answers to a mass status request name it in `mass_id` (584), with TotNumReports (911) and
     LastRptRequested (912).
+
+    `currency` (15) is the money of its prices, `settlement_currency` (120) what it settles in.
+    `fees` are the commission and each MiscFee, as the broker states them; `commission` is an
+    absolute one alone. `unread` are the tags of a trade that could not be read: OrdStatus,
+    LeavesQty, CumQty. `doubled` are the tags with two values on which booking depends; of each
+    field the first counts.
     """
 
     envelope: Envelope
@@ -72,6 +91,10 @@ class ExecutionReport:
     mass_id: str = ""
     reports_total: int = 0
     is_last: bool = False
+    settlement_currency: str = ""
+    fees: tuple[Fee, ...] = ()
+    unread: tuple[int, ...] = ()
+    doubled: tuple[int, ...] = ()
 
     @property
     def is_status(self) -> bool:
@@ -112,6 +135,16 @@ class ExecutionReport:
     def reinstates(self) -> bool:
         """Whether this may make an ended order work again: a bust, a correction or 150=D."""
         return self.undoes or self.exec_type == _RESTATED
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether a field that names its order, or says how that stands, has two values."""
+        return not _SOLE_OF_STATE.isdisjoint(self.doubled)
+
+    @property
+    def contradiction(self) -> str:
+        """Which tags have two values, in words; empty if none has."""
+        return f"tags with two values: {self.doubled}" if self.doubled else ""
 
     @property
     def has_leaves(self) -> bool:
@@ -191,14 +224,14 @@ def parse_inbound(raw: str | bytes) -> Inbound:
         MessageError: the bytes are not a FIX message.
         ReportError: the message lacks or garbles a field that its type needs.
     """
-    fields = dict(reversed(parse(raw)))  # the first of each tag counts
-    reader = _FieldReader(fields)
-    match fields[35]:
+    pairs = read_message(raw)
+    reader = FieldReader(pairs)
+    match reader.text(MSG_TYPE):
         case "8":
-            return _execution_report(reader)
+            return _execution_report(reader, pairs)
         case "9":
             return CancelReject(
-                envelope=reader.envelope(),
+                envelope=_envelope(reader),
                 cl_ord_id=reader.text(11),
                 orig_cl_ord_id=reader.text(41),
                 ord_status=reader.text(39),
@@ -209,7 +242,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
             )
         case "r":
             return MassCancelReport(
-                envelope=reader.envelope(),
+                envelope=_envelope(reader),
                 cl_ord_id=reader.optional(11),
                 response=reader.text(531),
                 affected=reader.number(533, default=0),
@@ -217,7 +250,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
             )
         case "j":
             return BusinessReject(
-                envelope=reader.envelope(),
+                envelope=_envelope(reader),
                 ref_seq_num=reader.number(45, default=0),
                 ref_msg_type=reader.text(372),
                 ref_id=reader.optional(379),
@@ -226,14 +259,16 @@ def parse_inbound(raw: str | bytes) -> Inbound:
             )
         case "3":
             return SessionReject(
-                envelope=reader.envelope(),
+                envelope=_envelope(reader),
                 ref_seq_num=reader.number(45),
                 ref_msg_type=reader.optional(372),
                 reason=reader.optional(373),
                 text=reader.optional(58),
             )
+        case other if is_report(reader.first):
+            raise reader.fault(f"MsgType (35) is {other[:24]!r}, the fields are a report's")
         case _:
-            return OtherMessage(envelope=reader.envelope())
+            return OtherMessage(envelope=_envelope(reader))
 
 
 def order_told_by(report: ExecutionReport, cl_ord_id: str) -> tuple[tuple[int, str], ...]:
@@ -248,7 +283,7 @@ def scaled(text: str, digits: int) -> int:
     Raises:
         ReportError: not a plain decimal, finer than the unit, or beyond 2^53 - 1 units.
     """
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         raise ReportError(msg_type="-", problem=f"{text[:24]!r} is not a decimal number")
     whole, _, part = text.lstrip("-").partition(".")
     part = part.rstrip("0")
@@ -260,86 +295,89 @@ def scaled(text: str, digits: int) -> int:
     return -units if text.startswith("-") else units
 
 
-class _FieldReader:
-    def __init__(self, fields: dict[int, str]) -> None:
-        self._fields = fields
-
-    def fault(self, problem: str) -> ReportError:
-        return ReportError(msg_type=self._fields[35], problem=problem)
-
-    def optional(self, tag: int) -> str:
-        return self._fields.get(tag, "")
-
-    def text(self, tag: int) -> str:
-        value = self._fields.get(tag)
-        if value is None:
-            raise self.fault(f"has no tag {tag}")
-        return value
-
-    def number(self, tag: int, *, default: int | None = None) -> int:
-        value = self._fields.get(tag)
-        if value is None and default is not None:
-            return default
-        if value is None or not _INTEGER.fullmatch(value):
-            raise self.fault(f"tag {tag} is not a count")
-        return int(value)
-
-    def decimal(self, tag: int, *, needed: bool = False) -> str:
-        value = self._fields.get(tag, "")
-        if not value and not needed:
-            return ""
-        if not _DECIMAL.fullmatch(value):
-            raise self.fault(f"tag {tag} is not a decimal number")
-        return value
-
-    def envelope(self) -> Envelope:
-        return Envelope(
-            msg_type=self._fields[35],
-            msg_seq_num=self.number(34),
-            poss_dup=self.optional(43) == "Y",
-            sending_time=self.optional(52),
-        )
+def shares(text: str) -> int | None:
+    """Return a quantity in whole shares, or None for text that is no such number."""
+    try:
+        return scaled(text, 0)
+    except ReportError:
+        return None
 
 
-def _execution_report(reader: _FieldReader) -> ExecutionReport:
+def is_report(tags: Mapping[int, str]) -> bool:
+    """Return whether a message is an execution report, or has its fields under another type."""
+    return tags.get(MSG_TYPE) == "8" or tags.keys() >= _REPORT_MARKS
+
+
+def _envelope(reader: FieldReader) -> Envelope:
+    number = reader.optional(34)
+    return Envelope(
+        msg_type=reader.text(MSG_TYPE),
+        msg_seq_num=int(number) if INTEGER.fullmatch(number) else 0,
+        poss_dup=reader.optional(43) == "Y",
+        sending_time=reader.time(52),
+    )
+
+
+def _execution_report(reader: FieldReader, pairs: Sequence[tuple[int, str]]) -> ExecutionReport:
+    fees = fees_of(pairs)
     report = ExecutionReport(
-        envelope=reader.envelope(),
-        order_id=reader.text(37),
+        envelope=_envelope(reader),
+        order_id=reader.optional(37),
         cl_ord_id=reader.optional(11),
         orig_cl_ord_id=reader.optional(41),
         exec_id=reader.text(17),
         exec_ref_id=reader.optional(19),
         exec_type=_exec_type(reader),
-        ord_status=reader.text(39),
+        ord_status=reader.optional(39),
         symbol=reader.optional(55),
         side=reader.optional(54),
         order_qty=reader.decimal(38),
         last_qty=reader.decimal(32),
         last_price=reader.decimal(31),
-        leaves_qty=reader.decimal(151, needed=True),
-        cum_qty=reader.decimal(14, needed=True),
+        leaves_qty=reader.decimal(151),
+        cum_qty=reader.decimal(14),
         average_price=reader.decimal(6),
-        commission=_commission(reader),
+        commission=next((one.amount for one in fees if one.is_absolute_commission), ""),
         currency=reader.optional(15),
         reject_reason=reader.optional(103),
-        transact_time=reader.optional(60),
+        transact_time=reader.time(60),
         text=reader.optional(58),
         account=reader.optional(1),
         price=reader.optional(44),
         mass_id=reader.optional(584),
         reports_total=_count(reader.optional(911)),
         is_last=reader.optional(912) == "Y",
+        settlement_currency=reader.optional(120),
+        fees=fees,
+        doubled=tuple(sorted(reader.torn & _SOLE)),
     )
     if report.is_trade and not (report.last_qty and report.last_price):
         raise reader.fault("a trade without LastQty (32) or LastPx (31)")
-    return report
+    if report.exec_type not in _EXEC_TYPES and report.last_qty.strip("-0."):
+        raise reader.fault(
+            f"ExecType (150) {report.exec_type[:24]!r} is unknown, and it has traded"
+        )
+    if not report.is_trade and not (report.ord_status and report.cum_qty):
+        raise reader.fault("without OrdStatus (39) or CumQty (14)")
+    values = (report.ord_status, report.leaves_qty, report.cum_qty)
+    unread = tuple(tag for tag, value in zip(_STATE_TAGS, values, strict=True) if not value)
+    return replace(report, unread=unread, leaves_qty=report.leaves_qty or _leaves(report))
+
+
+def _leaves(report: ExecutionReport) -> str:
+    """Return LeavesQty (151) where a report does not state it; empty if nothing tells it."""
+    if report.ord_status in _ENDED:
+        return "0"
+    if not (report.order_qty and report.cum_qty):
+        return ""
+    return format(max(Decimal(0), Decimal(report.order_qty) - Decimal(report.cum_qty)), "f")
 
 
 def _count(text: str) -> int:
-    return int(text) if _INTEGER.fullmatch(text) else 0
+    return int(text) if INTEGER.fullmatch(text) else 0
 
 
-def _exec_type(reader: _FieldReader) -> str:
+def _exec_type(reader: FieldReader) -> str:
     """Return ExecType (150); in FIX 4.2 a bust, a correction and a status are ExecTransType (20).
 
     Source: FIX 4.2 volume 4, ExecutionReport: 20 is required, and 150 says the order's state.
@@ -351,10 +389,3 @@ def _exec_type(reader: _FieldReader) -> str:
     if trans_type not in {"0", *_TRANS_TYPES}:
         raise reader.fault("ExecTransType (20) is none of 0, 1, 2, 3")
     return _TRANS_TYPES.get(trans_type, exec_type)
-
-
-def _commission(reader: _FieldReader) -> str:
-    commission = reader.decimal(12)
-    if commission and reader.optional(13) not in {"", "3"}:
-        raise reader.fault("commission (12) is not absolute (13=3)")
-    return commission

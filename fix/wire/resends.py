@@ -15,7 +15,8 @@ Source: FIX 4.4 volume 2, PossDupFlag (43) and OrigSendingTime (122).
 import re
 from dataclasses import dataclass
 
-_TAGS = re.compile(r"(?:\A|\x01)(11|34|35|41|43|52|122)=([^\x01]*)")
+from fix.wire.fields import fields_in
+
 _TIME = re.compile(r"([0-9]{8}-[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,12}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -40,15 +41,15 @@ class Word:
 
 def word_of(raw: str) -> Word | None:
     """Return the word in a message's bytes; None if it is not an execution report."""
-    found: dict[str, str] = dict(reversed(_TAGS.findall(raw)))  # the first of each tag counts
-    if found.get("35") != "8":
+    found = dict(reversed(fields_in(raw)))  # the first of each tag counts
+    if found.get(35) != "8":
         return None
-    resent = found.get("43") == "Y"
-    time = _TIME.fullmatch(found.get("122" if resent else "52", ""))
+    resent = found.get(43) == "Y"
+    time = _TIME.fullmatch(found.get(122 if resent else 52, ""))
     said: Said | None = None
-    if time is not None and _NUMBER.fullmatch(found.get("34", "")):
-        said = f"{time[1]}.{(time[2] or '').ljust(12, '0')}", int(found["34"])
-    return Word(name=found.get("41") or found.get("11", ""), resent=resent, said=said)
+    if time is not None and _NUMBER.fullmatch(found.get(34, "")):
+        said = f"{time[1]}.{(time[2] or '').ljust(12, '0')}", int(found[34])
+    return Word(name=found.get(41) or found.get(11, ""), resent=resent, said=said)
 
 
 class Heard:

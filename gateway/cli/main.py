@@ -7,11 +7,13 @@ ends in 3 as well.
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from inspect import cleandoc, getdoc
+from types import ModuleType
+from typing import Final
 
 import typer
-from typer.models import CommandInfo
+from typer.models import CommandInfo, TyperInfo
 
 from audit.errors import AuditError
 from fix.errors import FixError
@@ -52,45 +54,62 @@ from risk.errors import RiskError
 app = typer.Typer(
     name="countersign",
     help="A governed execution gateway with an audit ledger. Start with `countersign run`.",
+    epilog="These are the first verbs; `countersign verbs` lists all, by what they are for.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for group in (
-    beginning,
-    running,
-    checking,
-    upkeep,
-    proving,
-    publishing,
-    stopping,
-    ordering,
-    pausing,
-    modes,
-    overrides,
-    feeding,
-    cases,
-    reviews,
-    justifications,
-    annotate,
-    govern,
-    criteria,
-    asking,
-    differing,
-    adjusting,
-    publications,
-    keys,
-    holders,
-    deciding,
-    instruments,
-    models,
-    profiling,
-    privacy,
-    training,
-    judging,
-    promoting,
-):
-    group.register(app)
+GROUPS: Final[Mapping[str, tuple[ModuleType, ...]]] = {
+    "Begin": (beginning, running, instruments, profiling, feeding),
+    "Orders and stops": (ordering, stopping, pausing, modes, overrides),
+    "Book": (differing, adjusting),
+    "Check and prove": (checking, upkeep, proving, publishing, asking),
+    "Oversight": (cases, reviews, justifications, criteria, annotate, publications, govern),
+    "Policy, keys and persons": (deciding, keys, holders, privacy),
+    "Models": (models, judging, promoting, training),
+}
+"""Every module of verbs, under the heading that `countersign verbs` prints."""
+FIRST: Final = frozenset(
+    {"init", "doctor", "run", "serve", "policy", "orders", "kill", "release", "differences"}
+    | {"decisions", "show", "verify"}
+)
+"""The verbs that `countersign --help` shows: a first screen; `countersign verbs` has all."""
+
+_Listed = CommandInfo | TyperInfo
+_in_group: dict[str, list[_Listed]] = {}
+for heading, modules in GROUPS.items():
+    before = {id(one) for one in (*app.registered_commands, *app.registered_groups)}
+    for module in modules:
+        module.register(app)
+    made: list[_Listed] = [*app.registered_commands, *app.registered_groups]
+    _in_group[heading] = [one for one in made if id(one) not in before]
+
+
+@app.command()
+def verbs() -> None:
+    """List every verb by what it is for; `countersign VERB --help` explains one.
+
+    Example: countersign verbs
+    """
+    for title, listed in _in_group.items():
+        rows = sorted((name_of(one), help_of(one)) for one in listed)
+        lines = "".join(f"  {name:<15}{text}\n" for name, text in rows)
+        sys.stdout.write(f"{title}\n{lines}\n")
+
+
+def name_of(one: CommandInfo | TyperInfo) -> str:
+    """Return the word that calls a verb or a group of verbs."""
+    if isinstance(one, TyperInfo) and one.typer_instance is not None:
+        one = one.typer_instance.info
+    called = getattr(one, "callback", None)
+    return str(one.name or getattr(called, "__name__", "")).replace("_", "-")
+
+
+def help_of(one: CommandInfo | TyperInfo) -> str:
+    """Return the help of a verb or of a group of verbs, as one line."""
+    if isinstance(one, TyperInfo) and one.typer_instance is not None:
+        return str(one.typer_instance.info.help or "")
+    return unwrapped(one.help or getdoc(one.callback) or "").partition("\n")[0]
 
 
 def unwrapped(text: str) -> str:
@@ -101,8 +120,7 @@ def unwrapped(text: str) -> str:
 def verbs_of(application: typer.Typer) -> Iterator[tuple[str, CommandInfo]]:
     """Yield every verb with the words that call it, also those of a group."""
     for one in application.registered_commands:
-        name = str(one.name or getattr(one.callback, "__name__", "")).replace("_", "-")
-        yield name, one
+        yield name_of(one), one
     for part in application.registered_groups:
         if part.typer_instance is not None:
             for name, one in verbs_of(part.typer_instance):
@@ -111,6 +129,9 @@ def verbs_of(application: typer.Typer) -> Iterator[tuple[str, CommandInfo]]:
 
 for _, verb in verbs_of(app):
     verb.help = unwrapped(verb.help or getdoc(verb.callback) or "")
+_shown: list[_Listed] = [*app.registered_commands, *app.registered_groups]
+for each in _shown:
+    each.hidden = name_of(each) not in FIRST
 
 
 def exit_code_of(action: Callable[[], int | None]) -> int:

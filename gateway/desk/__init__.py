@@ -3,6 +3,8 @@
 Not here: transport, HTML, the walk's own order.
 
     desk        the requests of the API, the pages and the playback, each a few calls to the walk
+    performing  what each act of the table does, by its name
+    bodies/     bodies of what persons ask
     requests    request and answer bodies: strict, closed, with units
     intents     an agent's request as a decision id, a record and a wish
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish

@@ -64,7 +64,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         return IntentResponse(
             decision_id=decision_id,
             result="no_forecast" if failed else "no_trade",
-            reason=_no_forecast_by(records),
+            reason=_no_forecast_by(records) if failed else _no_trade_by(records),
             verdict=None,
             rules=(),
             cl_ord_id=None,
@@ -132,7 +132,7 @@ def words_of(records: Sequence[Record]) -> WordsEffect | None:
 
 
 def told(records: Sequence[Record]) -> tuple[Told, str | None]:
-    """Return the result of a judged decision, and why, unless its order left or it is held.
+    """Return the result of a judged decision, and why, unless its order left.
 
     Raises:
         NotReadyError: the order is approved and not handed out yet.
@@ -147,7 +147,7 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
         )
     if last is None:
         results = judged.verdict_document["results"]
-        return given, _rejected_by(results) if given == "rejected" else None
+        return given, _judged_by(results) if given in {"rejected", "held"} else None
     match last.kind:
         case Kind.ORDER_SENDING:
             return "unknown", "handed out, no answer yet; it is never sent again"
@@ -163,7 +163,7 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
             return given, None
 
 
-def _rejected_by(results: Sequence[dict[str, Any]]) -> str:
+def _judged_by(results: Sequence[dict[str, Any]]) -> str:
     """Return the rule and the reason of the most severe result, conduct as one code only (102)."""
     worst = max(without_conduct(results), key=lambda one: Action[one["action"]])
     if worst["rule_id"] == CODE:
@@ -175,6 +175,12 @@ def _no_forecast_by(records: Sequence[Record]) -> str | None:
     """Return the code of a forecast that failed; its detail is for the operator."""
     failed = next((r for r in reversed(records) if r.kind is Kind.FORECAST_FAILED), None)
     return None if failed is None else ForecastFailed.of(failed).reason
+
+
+def _no_trade_by(records: Sequence[Record]) -> str | None:
+    """Return the sizing's reason why there is no order."""
+    sized = [IntentProposed.of(r).sizing for r in records if r.kind is Kind.INTENT_PROPOSED]
+    return str(sized[-1]["reason"]) if sized and sized[-1] is not None else None
 
 
 def record_document(record: Record) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,12 +14,13 @@ from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
 from gateway.desk.agents.asking import received, refuse_another
 from gateway.desk.agents.passing import RefusedIntents
+from gateway.desk.agents.places import FullError, Places
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.agents.replacing import ReplaceParts, Replacing
 from gateway.desk.agents.scope import Scopes
 from gateway.desk.answers import documents_for, intent_response, told
 from gateway.desk.feeding import Feeding
-from gateway.desk.intents import decision_id_of, wish_of, without_listed_words
+from gateway.desk.intents import author_in, decision_id_of, wish_of, without_listed_words
 from gateway.desk.orders import CancelPort, OrderDesk
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.checkpoint.answering import refuse_hold, seen_by
@@ -43,7 +44,7 @@ from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import deadlines
-from gateway.walk.approval import Said, agree, end_hold, is_over, order_of, release
+from gateway.walk.approval import Said, agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch, foresee
 from gateway.walk.journal import verdict as journal_verdicts
@@ -53,13 +54,14 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
 from inference.errors import EngineError
-from risk.approved import ApprovedOrder
 from risk.policy.policy import Policy
 from risk.sizing import Sizing
 from risk.state.instrument import Instrument
 
 INTENTS_MAX: Final = 8
 """Agents' intents handled at once. One more is refused, so that no queue forms."""
+FIRST_MAX: Final = 8
+"""Intents beyond those, each of a key that has none in hand: one key keeps no other out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +118,14 @@ class Desk:
     turns: Turns = field(default_factory=Turns)
     refused: RefusedIntents = field(default_factory=RefusedIntents)
     answers: threading.RLock = field(default_factory=threading.RLock)
-    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
+    _places: Places = field(default_factory=lambda: Places(INTENTS_MAX, FIRST_MAX))
 
     def __post_init__(self) -> None:
         own = self.own
         self.reads = Reads(own.tools.ledger, own.dispatching.wall_us)
-        wall_us = own.dispatching.wall_us
-        self.scopes = Scopes(own.tags, own.section, own.reader, own.keyring, wall_us)
+        self.scopes = Scopes(own.tags, own.section, own.reader, own.keyring)
         asked, priced = (own.dispatching, own.reader), (own.instruments, own.market.tick)
-        parts = ReplaceParts(*asked, own.section, self.scopes, *priced, own.word.read)
+        parts = ReplaceParts(*asked, own.section, self.scopes, *priced, self.turns.one)
         own.section.foresee = lambda order: foresee(order, self.own.dispatching)
         self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels, Replacing(parts))
 
@@ -172,19 +173,19 @@ class Desk:
         return decision
 
     @contextmanager
-    def handling(self) -> Iterator[None]:
+    def handling(self, caller: Caller) -> Iterator[None]:
         """Handle one request of an agent, under one policy.
 
         Raises:
             BusyError: too many are being handled.
         """
-        if not self._room.acquire(blocking=False):
-            raise BusyError(part="desk", state="busy with other intents: try again")
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(self._places.one(caller.name))
+            except FullError:
+                raise BusyError(part="desk", state="busy with other intents: try again") from None
             with self.turns.one():
                 yield
-        finally:
-            self._room.release()
 
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         """Judge an agent's intent; the same client key returns the same decision, over restarts.
@@ -194,7 +195,7 @@ class Desk:
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
-        with self.handling():
+        with self.handling(caller):
             return self._submit(caller, without_listed_words(request))
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
@@ -232,11 +233,13 @@ class Desk:
         """Return every record of a decision, after the read is on record.
 
         Raises:
-            UnknownDecisionError: no decision has this id.
+            UnknownDecisionError: no decision of the reader has this id.
         """
-        stream = f"decision/{decision_id}"
+        stream, seen = f"decision/{decision_id}", reader.sees(author_in(decision_id))
         # PostgreSQL raises an error for a text with a NUL
-        records = list(self.own.reader.records(stream=stream)) if stream.isprintable() else []
+        records = (
+            list(self.own.reader.records(stream=stream)) if seen and stream.isprintable() else []
+        )
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
         self.reads.note(reader, stream)
@@ -293,6 +296,8 @@ class Desk:
             stream = f"decision/{standing.decision_id}"
             records = tuple(own.reader.records(stream=stream))
             now, ends_us = own.section.now(), waiting_until_us(records)
+            if standing.mode and standing.mode != own.tags.mode:
+                return False  # its order would leave in another mode than it was judged in
             if standing.verdict is None or not records[-1].recorded_at_us <= now.wall_us < ends_us:
                 return False  # over, or the clock went back and nobody knows how much is left
             case = case_of(
@@ -349,17 +354,6 @@ class Desk:
         except EngineError as error:
             raise NotReadyError(part="engine", state=f"{error}; the hold still waits") from None
         case.tick()
-
-    def approved_order(self, standing: Standing) -> ApprovedOrder:
-        """Return the order of an approved standing, ready to send.
-
-        Raises:
-            ApprovalError: policy, kill epoch or the instrument's readiness changed since then.
-        """
-        order = order_of(standing, self.own.section, self.own.word.read())
-        if (approving := standing.approving) is not None:
-            self.scopes.still_covers(journal_verdicts.VerdictGiven.of(approving), approving.seq)
-        return order
 
     def send(self, decision: Decision) -> bool:
         """Send the order of a decision that was approved; return whether it is known to be sent."""

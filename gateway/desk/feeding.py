@@ -6,21 +6,26 @@ Rules:
 
 - A change of condition has one record. The same condition of a feed is recorded at most once a
   minute, so a flood of bad items cannot fill the ledger; `watch` records what stands after that.
-- Holdings are marked at the middle of a fresh sound quote, at most once in `mark_every_us`.
+- An account's day begins with the first mark of a new session of one of its instruments, by the
+  exchange's date of it; without a calendar with the UTC day.
+- Holdings are marked at the middle of a fresh, firm, narrow quote within a band of the last close,
+  at most once in `mark_every_us`. Otherwise the last such mark stays, with its time, and the
+  quote's condition is on record. A wrong mark is corrected by two officers (`persons.adjustment`).
 """
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import FeedRefusedError
 from gateway.feeds.files.state import FileState
-from gateway.feeds.live.board import SOURCES_MAX, FedMarket
+from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import STANDS, Condition, Finding
-from gateway.feeds.live.items import QUOTES, BarItem
+from gateway.feeds.live.delivered import SOURCES_MAX
+from gateway.feeds.live.items import BARS, QUOTES, BarItem
 from gateway.feeds.live.series import Item
 from gateway.feeds.news.posted import ALL, EVENTS, EventItem
 from gateway.walk.journal.run import feed_condition, feed_mark
@@ -61,6 +66,17 @@ class Keeper(Protocol):
         """Keep where a followed file is read up to."""
 
 
+class WaitingKeeper(Protocol):
+    """Keeps over a restart which bars wait for their close."""
+
+    def keep_waiting(self, source: str, bars: Sequence[BarItem]) -> None:
+        """Keep which bars of a source wait, in place of what was kept.
+
+        Raises:
+            NotReadyError: nothing was kept.
+        """
+
+
 @dataclass(slots=True)
 class Feeding:
     """Takes items into the market of `serve`; safe from any thread.
@@ -76,14 +92,16 @@ class Feeding:
     accounts: Callable[[], frozenset[str]]
     mark_every_us: int = 60_000_000
     table: Keeper | None = None
+    waits: WaitingKeeper | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _unkept: list[BarItem] = field(default_factory=list)
     _untold: list[EventItem] = field(default_factory=list)
+    _early: set[str] = field(default_factory=set)
     _recorded: dict[_Line, str] = field(default_factory=dict)
     _when: dict[tuple[_Line, str], int] = field(default_factory=dict)
     _number: int = 0
     _marked_us: dict[str, int] = field(default_factory=dict)
-    _days: dict[tuple[str, str], str] = field(default_factory=dict)
+    _days: dict[str, str] = field(default_factory=dict)
 
     def take(self, feed: str, items: Sequence[Item | EventItem]) -> dict[str, Any]:
         """Take items in order and return what became of them.
@@ -100,6 +118,7 @@ class Feeding:
         told: list[dict[str, Any]] = []
         with self._turn:
             try:
+                self._take_due()
                 for number, item in enumerate(items, start=1):
                     if isinstance(item, EventItem):
                         finding = self._take_event(item, number)
@@ -113,14 +132,42 @@ class Feeding:
                 self._keep()
         return {"taken": taken, "repeats": repeats, "conditions": told}
 
-    def tell_filled(self, line: tuple[str, str, str], sequence: int, detail: str) -> None:
-        """Record that a feed (its kind, instrument, source) is filled from a file, and from which.
+    def fill(
+        self, feed: str, items: Sequence[Item | EventItem], detail: Callable[[list[int]], str]
+    ) -> int:
+        """Record that a feed is filled from a file, by `detail` of its sequences, and take it.
+
+        Nothing else is taken in between, so the record names what then stands: how many items is
+        returned. What stood before is no part of it.
 
         Raises:
-            AuditError: the ledger does not take the record; nothing may be filled.
+            FeedRefusedError: an item would not stand; nothing is recorded or taken.
+            AuditError: the ledger does not take the record; nothing is taken.
+            NotReadyError: bars could not be kept; they are with the next call.
         """
         with self._turn:
-            self._append(line, Noted(condition="filled", detail=detail), sequence)
+            items = self._standing_after(feed, items)
+            if not items:
+                return 0
+            numbers: dict[tuple[str, str], list[int]] = {}
+            for one in items:
+                numbers.setdefault((one.instrument, one.source), []).append(one.sequence)
+            self._append(
+                *(
+                    ((feed, *line), Noted(condition="filled", detail=detail(found)), found[-1])
+                    for line, found in numbers.items()
+                )
+            )
+            # a crash here leaves the record of a fill that did not happen: the command is repeated
+            try:
+                for number, one in enumerate(items, start=1):
+                    if isinstance(one, EventItem):
+                        self._take_event(one, number)
+                    else:
+                        self._take(feed, one, number)
+            finally:
+                self._keep()
+            return len(items)
 
     def tell_file(self, state: FileState) -> None:
         """Record how a followed file is, if that changed.
@@ -166,6 +213,7 @@ class Feeding:
             NotReadyError: bars could not be kept.
         """
         with self._turn:
+            self._take_due()
             self._keep()
             lines = self.market.feeds()
             for line in lines:
@@ -176,6 +224,32 @@ class Feeding:
                 self._record(line, narrative.finding(name), narrative.last_sequence(name))
             for instrument in sorted({line[1] for line in lines if line[0] == QUOTES}):
                 self._mark(instrument)
+
+    def _take_due(self) -> None:
+        """Take the bars that came before their close, now that it is there."""
+        for bar in self.market.due_bars():
+            with contextlib.suppress(FeedRefusedError):  # another one has its number by now
+                self._take(BARS, bar, 1)
+
+    def _standing_after(
+        self, feed: str, items: Sequence[Item | EventItem]
+    ) -> list[Item | EventItem]:
+        """Return the items that do not stand yet and would; refuse one that would not."""
+        new: list[Item | EventItem] = [one for one in items if isinstance(one, EventItem)]
+        own = [one for one in items if not isinstance(one, EventItem)]
+        for number, (one, finding) in enumerate(
+            self.market.would_stand(feed, own, self.wall_us()), start=1
+        ):
+            if finding.condition in STANDS:
+                new.append(one)
+            elif finding.condition is not Condition.REPEAT:
+                said = f"{finding.condition}: {finding.detail}".removesuffix(": ")
+                raise FeedRefusedError(
+                    item=number,
+                    problem=f"item {number}: {one.instrument} sequence {one.sequence} of"
+                    f" {one.source}: {said}",
+                )
+        return new
 
     def _take(self, feed: str, item: Item, number: int) -> Finding:
         if not self.market.has_room(feed, item):
@@ -191,7 +265,10 @@ class Feeding:
         if finding.condition is not Condition.REPEAT:
             self._record((feed, item.instrument, item.source), told, item.sequence)
         # a crash here leaves a condition on record; the feed posts the item again
+        waited = self.market.waits(item)
         self.market.take(feed, item, finding, received_us)
+        if waited or self.market.waits(item):
+            self._early.add(item.source)
         if isinstance(item, BarItem) and finding.condition in STANDS:
             self._unkept.append(item)
         if finding.condition is Condition.CONFLICT:
@@ -227,7 +304,10 @@ class Feeding:
         return finding
 
     def _keep(self) -> None:
-        """Keep the bars and events that stand; what was not kept is kept with the next call."""
+        """Keep the bars and events that stand, and the bars that wait for their close.
+
+        What was not kept is kept with the next call.
+        """
         if self.table is not None:
             # a crash here leaves items that nobody kept: no answer said so, they are posted again
             if self._unkept:
@@ -235,6 +315,11 @@ class Feeding:
             self._unkept.clear()
             if self._untold:
                 self.table.keep_events(self._untold, self.wall_us())
+        if self.waits is not None:
+            # a crash here leaves a bar that stands among those that wait: it no longer does
+            for source in sorted(self._early):
+                self.waits.keep_waiting(source, self.market.waiting(source))
+        self._early.clear()
         self._unkept.clear()
         self._untold.clear()
 
@@ -244,22 +329,26 @@ class Feeding:
         now_us, key = self.monotonic_us(), (line, finding.condition)
         if key in self._when and now_us - self._when[key] < AGAIN_US:
             return
-        self._append(line, finding, sequence)
+        self._append((line, finding, sequence))
         self._recorded[line], self._when[key] = finding.condition, now_us
 
-    def _append(self, line: _Line, finding: Finding | Noted, sequence: int) -> None:
-        self._number += 1
+    def _append(self, *changes: tuple[_Line, Finding | Noted, int]) -> None:
+        """Record changes of feeds, each with a sequence, in one batch."""
+        first, self._number = self._number + 1, self._number + len(changes)
         self.ledger.append(
-            feed_condition(
-                self.tags.run_id,
-                number=self._number,
-                instrument=line[1],
-                feed=line[0],
-                source=line[2],
-                condition=str(finding.condition),
-                sequence=sequence,
-                detail=finding.detail,
-                received_us=self.wall_us(),
+            *(
+                feed_condition(
+                    self.tags.run_id,
+                    number=number,
+                    instrument=line[1],
+                    feed=line[0],
+                    source=line[2],
+                    condition=str(finding.condition),
+                    sequence=sequence,
+                    detail=finding.detail,
+                    received_us=self.wall_us(),
+                )
+                for number, (line, finding, sequence) in enumerate(changes, start=first)
             )
         )
 
@@ -268,7 +357,7 @@ class Feeding:
         last_us = self._marked_us.get(instrument)
         if price is None or (last_us is not None and 0 <= now_us - last_us < self.mark_every_us):
             return
-        day = datetime.fromtimestamp(now_us / 1_000_000, tz=UTC).date().isoformat()
+        day = self.market.day(instrument)
         accounts = sorted(self.accounts())
         self.ledger.append(
             *(
@@ -278,14 +367,14 @@ class Feeding:
                     market_time_us=now_us,
                     price_ticks=price,
                     day=day,
-                    opens=self._days.get((account, instrument)) != day,
+                    opens=day > self._days.get(account, ""),
                 )
                 for account in accounts
             ),
             lane=Lane.URGENT,
         )
         self._marked_us[instrument] = now_us
-        self._days |= {(account, instrument): day for account in accounts}
+        self._days |= {one: max(day, self._days.get(one, "")) for one in accounts}
 
 
 def _told(number: int, item: Item | EventItem, finding: Finding) -> dict[str, Any]:

@@ -4,13 +4,12 @@ Not here: whether a bar may fill a gap (`gateway.feeds.live.filling`).
 """
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gateway.desk.bodies.model import RequestModel
 from gateway.desk.feeding import Feeding
-from gateway.desk.requests import RequestModel
 from gateway.errors import FeedRefusedError
 from gateway.feeds.live.conditions import Condition
 from gateway.feeds.live.filling import new_bars, runs
@@ -49,18 +48,21 @@ def fill(
         new += _new_bars(feeding, [one for one in items if isinstance(one, BarItem)])
     else:
         new += _new_events(feeding, [one for one in items if isinstance(one, EventItem)])
-    told = {"new": len(new), "repeats": len(items) - len(new), "missing": {}}
+    told: dict[str, Any] = {"new": len(new), "repeats": len(items) - len(new), "missing": {}}
     if request.check or not new:
         return told | {"missing": _missing(feeding, items)}
-    for (instrument, source), found in groupby(new, key=lambda one: (one.instrument, one.source)):
-        sequences = [one.sequence for one in found]
-        detail = (
-            f"{len(sequences)} from {request.file} (sha256 {request.digest}), by {actor}:"
-            f" {runs(sequences)}"
+    try:
+        taken = feeding.fill(
+            request.feed,
+            new,
+            lambda sequences: (
+                f"{len(sequences)} from {request.file} (sha256 {request.digest}), by {actor}:"
+                f" {runs(sequences)}"
+            ),
         )
-        feeding.tell_filled((request.feed, instrument, source), sequences[-1], detail)
-    # a crash here leaves the record of a fill that did not happen: the command is repeated
-    feeding.take(request.feed, new)
+    except FeedRefusedError as error:
+        raise _renumbered(error, items.index(new[error.item - 1]) + 1) from None
+    told |= {"new": taken, "repeats": len(items) - taken}
     return told | {"missing": _missing(feeding, items)}
 
 
@@ -78,10 +80,14 @@ def _new_bars(feeding: Feeding, bars: Sequence[BarItem]) -> list[BarItem]:
                 [bars[at] for at in mine], standing, feeding.wall_us(), feeding.market.limits
             )
         except FeedRefusedError as error:
-            number = mine[error.item - 1] + 1
-            problem = error.problem.partition(": ")[2]
-            raise FeedRefusedError(item=number, problem=f"item {number}: {problem}") from None
+            raise _renumbered(error, mine[error.item - 1] + 1) from None
     return found
+
+
+def _renumbered(error: FeedRefusedError, number: int) -> FeedRefusedError:
+    """Return a refusal with the item's number in the whole request."""
+    problem = error.problem.partition(": ")[2]
+    return FeedRefusedError(item=number, problem=f"item {number}: {problem}")
 
 
 def _new_events(feeding: Feeding, events: Sequence[EventItem]) -> list[EventItem]:

@@ -4,9 +4,8 @@ Not here: cancelling one (nobody does, unless the profile says so), and booking 
 adjustment of two persons).
 """
 
-from gateway.desk.requests import RequestModel
+from gateway.desk.bodies.model import RequestModel
 from gateway.installation.keys.keyring import Caller
-from gateway.installation.keys.roles import Role
 from gateway.walk.projections.foreign import ForeignOrder, ForeignOrders
 
 
@@ -44,7 +43,7 @@ def foreign_lines(
     caller: Caller, orders: ForeignOrders | None, *, live: bool, limit: int
 ) -> tuple[ForeignLine, ...]:
     """Return the orders that are not ours; an agent sees its own orders only, so none of these."""
-    if orders is None or caller.role is Role.AGENT:
+    if orders is None or not caller.sees(""):
         return ()
     return tuple(map(_line, orders.listed(working=live)[:limit]))
 

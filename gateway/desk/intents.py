@@ -4,6 +4,8 @@ Pure: the desk uses it for a new request, replay for a recorded one.
 """
 
 import hashlib
+import re
+from typing import Final
 
 from audit.privacy.retention import Retention
 from audit.records.canonical import JSON
@@ -17,6 +19,9 @@ from risk.forms.terms import masked
 from risk.state.instrument import Instrument
 from risk.windows.fairness.criteria import PRODUCT
 
+_ASKED: Final = re.compile(r"(.+)-[0-9a-f]{32}")
+"""The form of `decision_id_of`; no other decision's id has it."""
+
 
 def decision_id_of(caller: str, client_key: str) -> str:
     """Return the id of the decision that a caller's client key names.
@@ -26,6 +31,12 @@ def decision_id_of(caller: str, client_key: str) -> str:
     """
     digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:32]
     return f"{caller}-{digest}"
+
+
+def author_in(decision_id: str) -> str:
+    """Return the key whose intent a decision is about; empty for the gateway's own decisions."""
+    found = _ASKED.fullmatch(decision_id)
+    return found[1] if found else ""
 
 
 def without_listed_words(request: IntentRequest) -> IntentRequest:

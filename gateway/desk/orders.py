@@ -34,9 +34,9 @@ from gateway.desk.agents.order_requests import (
 )
 from gateway.desk.agents.replacing import Replacing
 from gateway.desk.answers import permalink_of
+from gateway.desk.intents import author_in
 from gateway.errors import NotCancellableError, UnknownOrderError
 from gateway.installation.keys.keyring import Caller
-from gateway.installation.keys.roles import Role
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.cancel import cancel_not_sent, cancel_requested
 from gateway.walk.journal.order import OrderSending
@@ -182,13 +182,14 @@ class OrderDesk:
 
     def _of(self, caller: Caller, found: Iterable[Standing]) -> Iterator[Standing]:
         for standing in found:
-            if standing.sending is not None and _may_see(caller, standing):
+            if standing.sending is not None and caller.sees(author_in(standing.decision_id)):
                 yield standing
 
     def _find(self, caller: Caller, name: str) -> Standing:
         orders = self._tools.orders
         standing = orders.by_cl_ord_id(name) or orders.get(name)
-        if standing is None or standing.verdict is None or not _may_see(caller, standing):
+        hidden = standing is None or not caller.sees(author_in(standing.decision_id))
+        if standing is None or hidden or standing.verdict is None:
             raise UnknownOrderError(problem=f"no order {name[:80]!r} of yours")
         if standing.sending is None:
             raise NotCancellableError(
@@ -266,13 +267,6 @@ class OrderDesk:
         ticks = Decimal(sum(fill.qty_lots * fill.price_ticks for fill in fills)) / lots
         price = (ticks * tick_minor).scaleb(-self._tools.profile.minor_digits)
         return f"{price.quantize(_SHOWN).normalize():f}"
-
-
-def _may_see(caller: Caller, standing: Standing) -> bool:
-    if caller.role is not Role.AGENT:
-        return True
-    verdict = standing.verdict
-    return verdict is not None and VerdictGiven.of(verdict).intent.author == caller.name
 
 
 def _asked(standing: Standing, caller: Caller, request: CancelRequest) -> AskedCancel | None:

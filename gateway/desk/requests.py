@@ -6,38 +6,18 @@ A body that does not fit is refused before anything runs.
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from gateway.desk.agents.passing import WouldPass
-from gateway.errors import IntakeError
-from gateway.feeds.live.items import Symbol
-from gateway.feeds.text import refuse_hidden_text
+from gateway.desk.bodies.model import RequestModel, Signatures, Words
+from risk.intent import Symbol
 from risk.windows.allocation import WHOLE_BP
 
 MAX_EXPOSURE_BP = 100_000
 # not \d, which takes the digits of every script
 PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
 AMOUNT_PATTERN = r"^$|^-?[0-9]{1,12}(\.[0-9]{1,4})?$"
-SYMBOL_PATTERN = r"^[A-Z0-9.]{1,12}$"
 QUANTITY_MAX = 10**12
-
-
-def _readable(text: str) -> str:
-    try:
-        refuse_hidden_text(text, where="text")
-    except IntakeError as refusal:
-        raise ValueError(refusal.problem) from None
-    return text
-
-
-Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
-"""Text that a person or an agent writes into the record."""
-
-
-class RequestModel(BaseModel):
-    """A strict, closed body of a request or an answer."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class AllocationShare(RequestModel):
@@ -210,9 +190,9 @@ class IntentResponse(RequestModel):
     reason: Annotated[
         str | None,
         Field(
-            description="why: the rule and reason of a rejection (`conduct` for every rule about"
-            " conduct), the code of a forecast that failed, or why an order did not leave or is"
-            " not known to have left"
+            description="why: the rule and reason of a rejection or hold (`conduct` for every rule"
+            " about conduct), the sizing's reason for no trade, the code of a forecast that failed,"
+            " or why an order did not leave or is not known to have left"
         ),
     ] = None
     verdict: str | None
@@ -302,9 +282,7 @@ class ResumeRequest(RequestModel):
         Literal["pause", "reduce-only", "breaker", "secure"] | None,
         Field(description="which; none: every stop"),
     ] = None
-    signatures: dict[
-        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
-    ] = {}
+    signatures: Signatures = Field(default_factory=dict)
 
 
 class ResolveRequest(RequestModel):
@@ -335,15 +313,17 @@ class ResolveRequest(RequestModel):
         str,
         Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),
     ] = ""
-    signatures: dict[
-        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
-    ] = {}
+    exec_ids: Annotated[
+        list[Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]],
+        Field(max_length=64, description="the broker's ExecIDs of the trades that it books"),
+    ] = Field(default_factory=list)
+    signatures: Signatures = Field(default_factory=dict)
 
 
 class PositionLine(RequestModel):
     """A position of an opening; the quantity is in units of the instrument, negative if short."""
 
-    instrument: Annotated[str, Field(pattern=SYMBOL_PATTERN)]
+    instrument: Symbol
     quantity: Annotated[int, Field(ge=-QUANTITY_MAX, le=QUANTITY_MAX)]
     price: Annotated[str, Field(pattern=PRICE_PATTERN, description="average price paid")]
 
@@ -355,9 +335,9 @@ class AdjustRequest(RequestModel):
         str,
         Field(pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="your name of it, used once"),
     ]
-    sort: Literal["opening", "split", "dividend", "fee", "cash", "trade", "give_up"]
+    sort: Literal["opening", "split", "dividend", "fee", "cash", "trade", "give_up", "mark"]
     account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
-    instrument: Annotated[str, Field(pattern=rf"^$|{SYMBOL_PATTERN}")] = ""
+    instrument: Symbol | Literal[""] = ""
     amount: Annotated[
         str, Field(pattern=AMOUNT_PATTERN, description="cash; of an opening, all there is")
     ] = ""
@@ -368,7 +348,13 @@ class AdjustRequest(RequestModel):
     ratio: Annotated[
         str, Field(pattern=r"^$|^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$", description="new:old")
     ] = ""
-    positions: Annotated[list[PositionLine], Field(max_length=2_000)] = []
+    effective: Annotated[
+        str, Field(pattern=r"^$|^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="first day of a split")
+    ] = ""
+    marks: Annotated[
+        str, Field(pattern=r"^$|^[1-9][0-9]{0,15}-[1-9][0-9]{0,15}$", description="wrong records")
+    ] = ""
+    positions: Annotated[list[PositionLine], Field(max_length=2_000)] = Field(default_factory=list)
     reference: Annotated[
         str,
         Field(
@@ -377,20 +363,16 @@ class AdjustRequest(RequestModel):
     ] = ""
     reason: Annotated[Words, Field(min_length=1)]
     evidence: Annotated[Words, Field(min_length=1, description="what shows it")]
-    signatures: dict[
-        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
-    ] = {}
+    signatures: Signatures = Field(default_factory=dict)
 
 
 class ReleaseRequest(RequestModel):
     """Two signatures over the release statement of one press, hex by role."""
 
     kill_epoch: Annotated[int, Field(ge=1)]
-    signatures: dict[
-        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
-    ]
+    signatures: Signatures
     reason: Words = ""
     live: Annotated[
         list[Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]],
         Field(max_length=10_000, description="orders that may still work, as the statement has"),
-    ] = []
+    ] = Field(default_factory=list)

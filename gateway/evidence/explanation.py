@@ -215,6 +215,7 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
             for one in overruled(evidence, table, width=width)
         ],
         "first_row": list(evidence.first_row),
+        "first_rows": 1 + len(evidence.other_firsts),
         "trajectories": [
             {
                 "seed": str(seed),

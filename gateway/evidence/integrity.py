@@ -60,7 +60,10 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
         )
         report = fsck_database(place.dsn, plan, bar.show, wall_us())
         if not payloads:
-            report.say("stored headers, payloads, accounts and blobs were not read (--payloads)")
+            report.say(
+                "stored headers, payloads, accounts and blobs were not read, and no statement was"
+                " judged (--payloads)"
+            )
         return report
 
     return _run(given, check, lambda: origin_of(place), Progress(sys.stderr), state)

@@ -9,6 +9,7 @@ import csv
 import datetime as dt
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.clock import date_of, day_of
 from gateway.errors import RequestError
 from gateway.installation.place import Place
 from gateway.walk.journal.contents import Fill
@@ -26,9 +28,13 @@ from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.run import MarkTaken, RunStarted
 from gateway.walk.projections.book import BOOK_KINDS, book_events
+from risk.forms.money import money_text
 from risk.state.book import Book
 from risk.state.busts import BookFold
 
+_FORMULA: Final = frozenset("=+-@\t\r")
+"""What a spreadsheet reads as the begin of a formula."""
+_NUMBERS: Final = re.compile(r"[+-]?[0-9][0-9.,]*(?: [+-]?[0-9][0-9.,]*)*")
 COLUMNS: Final = (
     *("section", "record", "time", "what", "reference", "instrument", "side", "lots"),
     *("price", "value", "cost", "unrealised", "fee", "amount"),
@@ -104,7 +110,7 @@ class DayStatement:
 
     def money(self, minor: int) -> str:
         """Return minor units as decimal text."""
-        return decimal_text_of(minor, self.run.digits)
+        return money_text(minor, self.run.digits)
 
     def price(self, symbol: str, ticks: int) -> str:
         """Return a price in ticks as decimal text."""
@@ -158,9 +164,20 @@ class DayStatement:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
         head = {"what": f"{self.run.account} {self.day} {self.run.currency}"}
-        writer.writerow(_row(section="statement", record=str(self.size), **head))
-        writer.writerows(self.rows())
+        writer.writerow(_plain(_row(section="statement", record=str(self.size), **head)))
+        writer.writerows(map(_plain, self.rows()))
         return out.getvalue()
+
+
+def _plain(cells: Sequence[str]) -> list[str]:
+    """Return cells that no spreadsheet reads as a formula: a broker's text may begin with one.
+
+    A number keeps its sign; other text that begins as a formula does gets an apostrophe before it.
+    """
+    return [
+        f"'{cell}" if cell[:1] in _FORMULA and not _NUMBERS.fullmatch(cell) else cell
+        for cell in cells
+    ]
 
 
 def statement_of(run: AccountRun, records: Iterable[Record], day: str, size: int) -> DayStatement:
@@ -173,7 +190,8 @@ def statement_of(run: AccountRun, records: Iterable[Record], day: str, size: int
     opened, trades, adjustments = False, list[TradeLine](), list[tuple[Record, BookAdjusted]]()
     for record in records:
         if record.kind is Kind.MARK_TAKEN and (mark := MarkTaken.of(record)).kind == "open":
-            now, opened = mark.session_date, True
+            now = max(now, mark.session_date) if opened else mark.session_date
+            opened = True
         elif not opened:
             now = date_of(record.recorded_at_us)
         if now > day:
@@ -223,10 +241,7 @@ def read_statement(reader: LedgerReader, account: str, day: str) -> DayStatement
     Raises:
         RequestError: the day is not a date, or the ledger has no such account.
     """
-    try:
-        dt.date.fromisoformat(day)
-    except ValueError:
-        raise RequestError(problem=f"{day[:24]} is not a day: write 2026-11-20") from None
+    day_of(day)
     runs = account_runs(reader)
     if account not in runs:
         raise RequestError(problem=f"no account {account[:64]}: {', '.join(sorted(runs))}")
@@ -306,18 +321,6 @@ def _trades(record: Record) -> Iterator[TradeLine]:
 def worth(fill: Fill) -> int:
     """Return what a fill is worth, minor units, before fees."""
     return fill.qty_lots * fill.price_ticks * fill.unit_minor
-
-
-def date_of(time_us: int) -> str:
-    """Return the UTC date of a time in microseconds."""
-    return dt.datetime.fromtimestamp(time_us // 1_000_000, tz=dt.UTC).date().isoformat()
-
-
-def decimal_text_of(minor: int, digits: int) -> str:
-    """Return minor units as decimal text, without floats."""
-    whole, part = divmod(abs(minor), 10**digits)
-    sign = "-" if minor < 0 else ""
-    return f"{sign}{whole}.{part:0{digits}d}" if digits else f"{sign}{whole}"
 
 
 def _time(time_us: int) -> str:

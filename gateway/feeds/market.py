@@ -12,6 +12,7 @@ from dataclasses import replace
 from gateway.clock import MarketInstant, monotonic_us
 from gateway.errors import RequestError
 from gateway.feeds.sessions import PlaybackSession
+from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.ports import NarrativeReach, Tick
 from gateway.walk.projections.gathering import SessionReading
 from inference.snapshot import Snapshot
@@ -73,10 +74,22 @@ class Market:
         """Return up to when the narrative is complete; None: up to a snapshot's own time."""
         return None
 
+    def bars_due_us(self, instrument: str, close_us: int) -> int | None:  # noqa: ARG002
+        """Return when the session after a bar's opened or will; None where nobody knows."""
+        return None
+
+    def take_adjusted(self, done: BookAdjusted) -> None:
+        """Take what officers adjusted; a played market has no bars from before a split."""
+
     def session_reading(self, instrument: str) -> SessionReading | None:
         """Return how far the session is and what traded in it; None: the playback has no volume."""
         del instrument
         return None
+
+    def said_closed(self, instrument: str) -> str:
+        """Return that a market is closed and when it opens; empty while it is open, as played."""
+        del instrument
+        return ""
 
     def tick(self, instrument: str) -> Tick:
         """Return the standing quote as the feed last repeated it."""

@@ -28,6 +28,7 @@ from gateway.feeds.news.events import load_events, news_item
 from gateway.feeds.scales import Scales
 from inference.scale.schedule import FIT_MAX
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
+from risk.forms.money import minor_digits, money_text
 
 NEW_YORK = ZoneInfo("America/New_York")
 OPEN = time(9, 30)
@@ -129,8 +130,8 @@ class Playback:
                     "instrument": instrument.symbol,
                     "session": session,
                     "market_time_us": market_time_us(day, OPEN),
-                    "bid": price_text(bid),
-                    "ask": price_text(ask),
+                    "bid": price_text(bid, instrument),
+                    "ask": price_text(ask, instrument),
                 }
                 lines.append(json.dumps(line, separators=(",", ":"), sort_keys=True))
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
@@ -211,9 +212,9 @@ def quote(row: DayRow) -> tuple[int, int]:
     return row.open_ticks - half, row.open_ticks + half
 
 
-def price_text(ticks: int) -> str:
-    """Return ticks of one cent as decimal text in dollars."""
-    return f"{Decimal(ticks) / 100:.2f}"
+def price_text(ticks: int, instrument: PlayedInstrument = PLAYED[0]) -> str:
+    """Return a price of a played instrument as decimal text in its currency."""
+    return money_text(ticks * instrument.tick_minor, minor_digits(instrument.currency))
 
 
 def closing_time(day: date) -> time:

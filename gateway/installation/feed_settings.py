@@ -30,7 +30,32 @@ class FeedSettings(SettingsSection):
         description="a quote whose event time is older at its receipt is late, seconds",
     )
     bar_age_h: float = Field(
-        default=120.0, gt=0, le=8760, description="bars are stale when the last closed so long ago"
+        default=120.0,
+        gt=0,
+        le=8760,
+        description="bars of an instrument without a calendar are stale when the last closed so"
+        " long ago, hours",
+    )
+    missed_sessions: int = Field(
+        default=1,
+        ge=0,
+        le=20,
+        description="bars are stale when more sessions of the instrument's calendar than this have"
+        " closed without one",
+    )
+    wide_bp: int = Field(
+        default=200,
+        ge=1,
+        le=20_000,
+        description="a quote is too wide to use when ask less bid is more of their middle, basis"
+        " points",
+    )
+    band_bp: int = Field(
+        default=2_000,
+        ge=1,
+        le=100_000,
+        description="a quote whose middle is further from the last close is not used, basis points;"
+        " a policy of format 2 says it itself: four times `liquidity.move_max`",
     )
     mark_every_s: float = Field(
         default=60.0, ge=1, le=3600, description="time between marks of the holdings, seconds"

@@ -30,6 +30,7 @@ from gateway.installation.settings_file import (
     settings_file,
     without_secrets,
 )
+from risk.intent import SYMBOL
 from risk.state.pilot import PilotLimits
 
 PREFIX = "COUNTERSIGN_"
@@ -152,6 +153,11 @@ class FixSettings(SettingsSection):
         " folder is lost, or the broker restarted its numbers and was refused; refused when neither"
         " is so",
     )
+    cancel_at_stop: bool = Field(
+        default=True,
+        description="stopping the gateway first cancels every working order; false leaves them at"
+        " the broker, unless a kill is in force",
+    )
     send_within_s: float = Field(
         default=10.0,
         gt=0,
@@ -193,7 +199,7 @@ class PilotSettings(SettingsSection):
 
     instruments: str = Field(
         default="",
-        pattern=r"^([A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*)?$",
+        pattern=rf"^({SYMBOL}(,{SYMBOL})*)?$",
         description="the only instruments of pilot mode, such as AAPL,MSFT",
     )
     price_max_minor: int = Field(default=0, ge=0, description="highest limit price, minor units")
@@ -240,7 +246,7 @@ class RetentionSettings(SettingsSection):
 
 
 class LiabilitySettings(SettingsSection):
-    """Who is liable for what in a decision; recorded with each run."""
+    """Who is liable for what in a decision; recorded with each run, and `serve` needs it set."""
 
     model_provider: str = Field(
         default="this project (bundled pair, trained from scratch)",
@@ -292,7 +298,8 @@ class Settings(BaseSettings):
     )
     mode: Literal["paper", "shadow", "pilot", "live"] = Field(
         default="paper",
-        description="paper, shadow (sends nothing), pilot, live; each with its own state folder",
+        description="paper, shadow (sends nothing), pilot, live: all on one ledger, each with an"
+        " account and CompIDs of its own",
     )
     policy: Literal["desk", "first"] = Field(
         default="desk",

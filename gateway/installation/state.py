@@ -5,19 +5,23 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from gateway.errors import StateInUseError
 from gateway.installation.settings import Settings
 
+FIX: Final = "fix"
+PAPER: Final = "paper"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateFolder:
-    """Paths below one state folder."""
+    """Paths below one state folder, which all modes of an installation share but the FIX store."""
 
     root: Path
     keys: Path
     vault: Path
+    mode: str = PAPER
 
     @classmethod
     def of(cls, settings: Settings) -> "StateFolder":
@@ -27,6 +31,7 @@ class StateFolder:
             root=root,
             keys=(settings.keys or root / "keys").resolve(),
             vault=(settings.vault or root / "vault").resolve(),
+            mode=settings.mode,
         )
 
     def create(self) -> None:
@@ -35,7 +40,7 @@ class StateFolder:
         The folder itself has mode 0711: the database's user must be able to traverse it.
         """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o711)
-        for name in ("fix", "ems", "runs", "logs", "engine"):
+        for name in (self.fix.name, "ems", "runs", "logs", "engine"):
             part = self.root / name
             part.mkdir(exist_ok=True, mode=0o700)
             if part.stat().st_uid == os.geteuid() and stat.S_IMODE(part.stat().st_mode) & 0o077:
@@ -49,14 +54,24 @@ class StateFolder:
         return self.root / "kill.word"
 
     @property
+    def fix(self) -> Path:
+        """The FIX store of this mode: sequence numbers, inbox, journal, logs."""
+        return self.root / (FIX if self.mode == PAPER else f"{FIX}-{self.mode}")
+
+    @property
+    def fix_stores(self) -> tuple[Path, ...]:
+        """The FIX stores of all modes that have one, and of this mode."""
+        return tuple(sorted({self.fix, *self.root.glob(FIX), *self.root.glob(f"{FIX}-*")}))
+
+    @property
     def fix_journal(self) -> Path:
         """The FIX child's journal of live orders."""
-        return self.root / "fix" / "journal"
+        return self.fix / "journal"
 
     @property
     def fix_logs(self) -> Path:
         """Logs of the FIX engine."""
-        return self.root / "fix" / "log"
+        return self.fix / "log"
 
     @property
     def logs(self) -> Path:

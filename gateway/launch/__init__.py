@@ -4,7 +4,7 @@ Not here: a rule of the walk, a verb's options.
 
     plan          everything that is decided before the start
     parts         functions that make one part each: engine, database, ledger, counterparty, tools
-    controls      functions that make the controls apart from the kill
+    controls      functions that make the controls apart from the kill, and a start's mode
     app           the composition root: starts and stops every part in a fixed order
     run           the wait for signals and for the engine, and the verb `serve`
     feeds         the market that feeds deliver: its board, its table, who takes items

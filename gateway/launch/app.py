@@ -38,6 +38,7 @@ from gateway.launch.controls import (
     make_held_back,
     make_section,
     make_session,
+    make_session_proof,
     no_replace,
 )
 from gateway.launch.events import Events
@@ -135,7 +136,7 @@ class _Starter:
         self._say = say
         self._telemetry = Telemetry()
         self._market = make_market(plan)
-        self._orders = Orders()
+        self._orders = Orders(plan.tags.mode)
         pace = plan.profile(plan.settings.fix.port or 1).pace
         self._budget = Budget(pace.questions_per_s)
         self._events = Events(plan.tags.run_id, self._orders, self._budget)
@@ -168,8 +169,10 @@ class _Starter:
         self._settler = self._make_settler(fix, ledger, reader, profile)
         self._events.fix, self._events.ledger = fix, ledger
         self._events.kill_switch, self._events.settler = kill_switch, self._settler
-        self._events.book_check = book_check = self._book_check(ledger, reader)
-        self._housekeeping = self._chores(desk, fix)
+        books, session = desk.own.section, self._settler.session
+        check = make_book_check(plan, ledger, reader, self._orders, books, session)
+        self._events.proof = make_session_proof(plan, desk, fix, ledger, check, self._market)
+        self._events.book_check, self._housekeeping = check, self._chores(desk, fix)
         self._begin_run(ledger, reader)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
@@ -196,7 +199,7 @@ class _Starter:
             engine=engine,
             fix=fix,
             settler=self._settler,
-            book_check=book_check,
+            book_check=check,
             simulator=simulator,
             server=server,
             housekeeping=self._housekeeping,
@@ -218,6 +221,7 @@ class _Starter:
                 "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
+                "proving the session": self._events.prove,
                 **({} if feeding is None else {"watching the feeds": feeding.watch}),
             }
         )
@@ -237,7 +241,7 @@ class _Starter:
                 market_now_us=self._market.now_us,
                 persons=self._vault,
                 public_tags=profile.public_tags,
-                forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
+                forget=lambda offset: forget(plan.state.fix / "inbox", offset),
                 differences=self._desk_made.own.section.differences,
                 epoch=lambda: epoch_of(reader, profile.name, fix.resets()),
                 resends=Resends(reader, profile.name),
@@ -246,10 +250,6 @@ class _Starter:
             reader,
             self._telemetry,
         )
-
-    def _book_check(self, ledger: Ledger, reader: LedgerReader) -> BookCheck:
-        books, session = self._desk_made.own.section, self._settler.session
-        return make_book_check(self._plan, ledger, reader, self._orders, books, session)
 
     def _desk(
         self,
@@ -274,7 +274,8 @@ class _Starter:
             broker=fix,
             profile=profile,
             instrument=lambda symbol: plan.instruments[symbol],
-            approve=lambda standing: self._desk_made.approved_order(standing),  # noqa: PLW0108 - made below
+            section=lambda: self._desk_made.own.section,
+            scopes=lambda: self._desk_made.scopes,
             settling=lambda: self._settler.ready,
             deadlines=section.deadlines,
             wall_us=clock.wall_us,
@@ -332,7 +333,7 @@ class _Starter:
         for said in (unnamed_said(self._plan), *said_hours(self._plan)):
             if said:
                 self._say(said)
-        for draft in (*enter_mode(self._plan, reader), *self._plan.opening_records()):
+        for draft in (*enter_mode(self._plan, reader, self._orders), *self._plan.opening_records()):
             ledger.append(draft)
         self._desk_made.begin()
         ledger.checkpoint_now()
@@ -372,7 +373,9 @@ class _Starter:
         """End what an earlier run left; `sent` has the ids of cancels that left."""
         now_us, own = self._market.now_us(), self._desk_made.own
         recovery.stop_baskets(ledger, own.reader)
-        recovery.end_unsent_cancels(ledger, self._orders, sent, market_time_us=now_us)
+        recovery.end_unsent_cancels(
+            ledger, self._orders, self._settler.session, sent, market_time_us=now_us
+        )
         recovery.mark_unknown(ledger, self._orders, market_time_us=now_us)
         if ended := recovery.close_abandoned(
             ledger,

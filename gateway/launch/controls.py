@@ -1,40 +1,56 @@
-"""Functions that make the controls apart from the kill; see `app`."""
+"""Functions that make the controls apart from the kill, and the mode of a start; see `app`.
 
-from collections.abc import Callable
+Not here: which mode may begin (`desk.persons.governing.modes`).
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
+from fix.session.link import SessionState
 from gateway import clock
+from gateway.desk.desk import Desk
 from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.governing.modes import ModeWanted, refuse_mode
-from gateway.desk.persons.statements import log_id
+from gateway.desk.persons.governing.modes import (
+    ModeWanted,
+    RunsNow,
+    refuse_mode,
+)
 from gateway.feeds.market import Market
 from gateway.installation.children.child import overall
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.shadow import ShadowFix
-from gateway.installation.keys.mode_mark import signed_mode
+from gateway.installation.keys.kept_signatures import kept_signatures
+from gateway.installation.keys.log_id import log_id
+from gateway.installation.policies.trials import never_tried_said
+from gateway.installation.settings import Settings
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
+from gateway.launch.setup.register import present_digests
 from gateway.launch.threads.scoring import ForecastWatch
+from gateway.launch.threads.sessions import SessionProof, SessionTools
 from gateway.walk.approval import beyond_pilot, held_back
+from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.control.modes import Mode, mode_entered
-from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.asked import Going
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import newest_drill
-from gateway.walk.projections.modes import MODE_KINDS, mode_history
+from gateway.walk.projections.modes import modes_on_record
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 from gateway.walk.projections.stops import open_cancel_all
+from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.section import Section
 from inference.weights.registry import load_pair
+from risk.policy.signing import SignedPolicy
 
 NO_REPLACE: Final = "pilot mode replaces no order: cancel it and send a new one"
 
@@ -58,7 +74,7 @@ def make_session(plan: Plan, profile: Profile, events: Events) -> FixChild:
     events.mass_status = profile.capabilities.mass_status
     config = FixChildConfig(
         profile=profile,
-        folder=plan.state.root / "fix",
+        folder=plan.state.fix,
         kill_word=plan.state.kill_word,
         log_path=plan.state.logs / "fix.log",
         foreign=events.foreign_names,
@@ -102,9 +118,14 @@ def make_section(
         wall_us=clock.wall_us,
         send_within_us=int(plan.settings.fix.send_within_s * 1_000_000),
         gathering=replace(
-            plan.gathering.reading(reader), scores=scores.of_model, session=market.session_reading
+            plan.gathering.reading(reader),
+            scores=scores.of_model,
+            session=market.session_reading,
+            due=market.bars_due_us,
         ),
     )
+    for adjusted in reader.records(kinds=[Kind.BOOK_ADJUSTED]):
+        market.take_adjusted(BookAdjusted.of(adjusted))
     for fold in (section.differences, section.stops):
         ledger.subscribe(fold.follow)
         fold.read(ledger.size)
@@ -113,17 +134,18 @@ def make_section(
     return section
 
 
-def make_held_back(plan: Plan, section: Section, orders: Orders) -> Callable[[Standing], str]:
-    """Return what says why the mode or a stop keeps an approved order from leaving."""
+def make_held_back(plan: Plan, section: Section, orders: Orders) -> Callable[[Going], str]:
+    """Return what says why the mode or a stop keeps a message from leaving."""
     limits, instruments = plan.settings.pilot.limits(), plan.instruments
 
-    def why(standing: Standing) -> str:
-        if stop := held_back(standing, section):
+    def why(going: Going) -> str:
+        if stop := held_back(going.stops, going.standing.approving, section):
             return stop
-        if plan.tags.mode != Mode.PILOT or standing.approving is None:
+        if plan.tags.mode != Mode.PILOT:
             return ""
-        symbol = VerdictGiven.of(standing.approving).intent.instrument
-        instrument = instruments[symbol]
+        if going.requested_by:
+            return NO_REPLACE
+        standing, instrument = going.standing, instruments[going.given.instrument]
         return beyond_pilot(standing, limits, section, orders, instrument, clock.wall_us())
 
     return why if plan.sends else lambda _: "shadow_mode"
@@ -134,7 +156,29 @@ def no_replace(plan: Plan) -> str:
     return NO_REPLACE if plan.tags.mode == Mode.PILOT else ""
 
 
-def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
+def limits_of(settings: Settings, mode: Mode) -> str:
+    """Return the further limits of pilot in one line, as officers sign them; else empty."""
+    return str(settings.pilot.limits()) if mode is Mode.PILOT else ""
+
+
+def runs_now(
+    settings: Settings, policy: SignedPolicy, reader: LedgerReader, orders: Orders
+) -> RunsNow:
+    """Return what would serve with these settings and this policy, for the needs of a mode.
+
+    Raises:
+        SettingsError: a file that is compared cannot be read.
+        InferenceError: the model pair does not match its manifest.
+    """
+    return RunsNow(
+        deployment=policy.policy.deployment,
+        digests=present_digests(settings),
+        untried=never_tried_said(policy, reader),
+        live=len(orders.live()),
+    )
+
+
+def enter_mode(plan: Plan, reader: LedgerReader, orders: Orders) -> tuple[Draft, ...]:
     """Return the record of a mode that begins, or of a new account or session in it.
 
     Raises:
@@ -144,12 +188,13 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         return ()
     broker, mode = plan.profile(plan.settings.fix.port or 1), Mode(plan.tags.mode)
     sender, target = broker.sender_comp_id, broker.target_comp_id
-    history = mode_history(reader.records(stream="control", kinds=MODE_KINDS))
-    account = plan.tags.account
-    limits = str(plan.settings.pilot.limits()) if mode is Mode.PILOT else ""
+    history, now = modes_on_record(reader), RunsNow(live=len(orders.live()))
+    if mode.risks_money:
+        now = runs_now(plan.settings, plan.policy, reader, orders)
+    limits = limits_of(plan.settings, mode)
     wanted = ModeWanted(
         mode=mode,
-        account=account,
+        account=plan.tags.account,
         sender=sender,
         target=target,
         limits=limits,
@@ -160,9 +205,10 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         wanted,
         history,
         log=log,
-        signatures=signed_mode(plan.state.keys),
+        signatures=kept_signatures(plan.state.keys),
         keys=plan.keyring.public_keys(),
         doctor=plan.doctor,
+        now=now,
     )
     bound = (sender, target) in history.sessions and limits == history.limits
     if history.mode == mode and bound:
@@ -177,3 +223,34 @@ def enter_mode(plan: Plan, reader: LedgerReader) -> tuple[Draft, ...]:
         signatures=signatures,
     )
     return (draft,)
+
+
+def make_session_proof(
+    plan: Plan, desk: Desk, fix: FixChild, ledger: Ledger, check: BookCheck, market: Market
+) -> SessionProof:
+    """Return what records that a served session was reconciled."""
+    section = desk.own.section
+
+    def span_us() -> int | None:
+        limits = section.policy.deployment
+        return None if limits is None else limits.session_span_min.value
+
+    def positions() -> Mapping[tuple[str, str], int]:
+        books = [section.book(account) for account in sorted(section.accounts)]
+        return {(b.account, one.instrument): one.lots for b in books for one in b.positions}
+
+    return SessionProof(
+        SessionTools(
+            ledger=ledger,
+            orders=desk.own.orders,
+            tags=plan.tags,
+            session=desk.own.dispatching.profile.name,
+            logon=lambda: fix.logon_no if fix.state is SessionState.READY else 0,
+            check=check.run,
+            positions=positions,
+            span_us=span_us,
+            closed=market.said_closed,
+            wall_us=clock.wall_us,
+            monotonic_us=clock.monotonic_us,
+        )
+    )

@@ -15,6 +15,7 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.tables import DatabaseError
 from fix.errors import FixError
+from fix.orders.state import OrderState
 from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
 from fix.wire.messages import Fields
@@ -23,12 +24,14 @@ from gateway.desk.persons.cancel_all import CancelAll
 from gateway.desk.persons.kill import KillSwitch
 from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
+from gateway.launch.threads.sessions import SessionProof
 from gateway.launch.threads.settler import Settler
 from gateway.walk.journal.session import SessionEvent
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import STEPS
-from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.outbox import UNNAMED, Orders
 from gateway.walk.projections.sequence import record_resets
+from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.reconciliation.asking import Budget, ended_unheard, sent_fields
 from gateway.walk.reconciliation.book_check import BookCheck
 from gateway.walk.reconciliation.cancels import CancelRecords
@@ -53,7 +56,9 @@ class Events:
         self._one_at_a_time = threading.Lock()
         self._resets = threading.Lock()
         self._last_reset = 0
-        self._sweeps: deque[Frame] = deque()
+        # with how far the inbox was heard by then
+        self._sweeps: deque[tuple[Frame, int]] = deque()
+        self._heard_to = 0
         self._sweeps_told = threading.Lock()
         self._over = 0  # the kill whose sweep has ended
         # the logon that could not be reconciled, and when it may be tried again (monotonic)
@@ -67,12 +72,14 @@ class Events:
         self.book_check: BookCheck | None = None
         self.cancel_all: CancelAll | None = None
         self.foreign: ForeignOrders | None = None
+        self.proof: SessionProof | None = None
         self.mass_status = False  # whether the broker takes a mass status request
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
         """Handle an event of the FIX child; never waits."""
         if name == "inbox" and self.settler is not None:
+            self._heard_to = int(str(event.get("next_offset", 0)))
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
@@ -83,8 +90,14 @@ class Events:
             _in_background(self._reset)
         elif name == "sweep":
             if self._is_told(event):
-                self._sweeps.append(event)
+                self._sweeps.append((event, self._heard_to))
             _in_background(self._swept)
+
+    @property
+    def _theirs(self) -> SessionOrders:
+        """The orders that the session's broker may be asked about."""
+        session = UNNAMED if self.settler is None else self.settler.session
+        return SessionOrders(self._orders, session)
 
     def foreign_names(self) -> tuple[str, ...]:
         """Return the orders at the broker that are not ours and may trade, by name."""
@@ -92,7 +105,7 @@ class Events:
 
     def announced(self) -> tuple[Fields, ...]:
         """Return our orders that may work, as announced; a replaced one is in the journal."""
-        live = (one for one in self._orders.live() if not one.replaces)
+        live = (one for one in self._theirs.live() if not one.replaces)
         return tuple(sent_fields(one.sending) for one in live if one.sending is not None)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
@@ -110,9 +123,9 @@ class Events:
                 note(ledger, settler.session, self._run_id, "stranger_at_port", who)
                 return
             self.record_resets()  # before the first order leaves under new numbers
-            reconcile(
+            holds = reconcile(
                 fix,
-                self._orders,
+                self._theirs,
                 lambda event, detail: note(ledger, settler.session, self._run_id, event, detail),
                 self._budget,
                 self._hold_against_broker,
@@ -120,8 +133,10 @@ class Events:
                 inbox_offset=settler.offset,
                 told=self._answered,
                 mass_id=f"M{clock.wall_us()}" if self.mass_status else "",
-                ended=ended_unheard(self._orders.placed(), fix.resets()),
+                ended=ended_unheard(self._theirs.placed_here(), fix.resets()),
             )
+            if holds and self.proof is not None:
+                self.proof.opened(logon_no)
 
     def _go_on_cancelling(self) -> None:
         """Go on with a cancel-all that an earlier logon, child or gateway left unfinished."""
@@ -155,11 +170,14 @@ class Events:
         settler, check = self.settler, self.book_check
         if settler is None or check is None:
             return
-        until_us = clock.monotonic_us() + SETTLED_WITHIN_US
-        while settler.offset < inbox_offset and clock.monotonic_us() < until_us:
-            clock.pause(POLL_S)
+        _settles(settler, inbox_offset)
         if check.run("reconciliation"):
             _log.error("book_differs: countersign differences lists where")
+
+    def prove(self) -> None:
+        """Record that the session was reconciled, once it was; a chore."""
+        if self.proof is not None:
+            self.proof.look()
 
     def record_resets(self) -> None:
         """Record resets of the session's sequence numbers, each once.
@@ -206,6 +224,9 @@ class Events:
     def record_outcomes(self) -> None:
         """Record the progress of sweeps, in order, each event once; a chore.
 
+        An order that works for the gateway counts as unknown where the child names it as gone or
+        not at all: only what both take for ended is gone.
+
         Raises:
             AuditError: the ledger does not take one; it is kept for the next try.
         """
@@ -213,21 +234,29 @@ class Events:
             return
         with self._sweeps_told:
             while self._sweeps:
-                event = self._sweeps[0]
+                event, heard_to = self._sweeps[0]
+                held = self._works_here(event, heard_to)
+                asked = None if self.cancel_all is None else self.cancel_all.open
                 if self.cancel_all is not None and event.get("phase") == SweepPhase.ENDED:
-                    self.cancel_all.record_outcome(
-                        confirmed=_names(event, "confirmed"),
-                        unknown=_names(event, "unknown"),
-                        still_open=_names(event, "open"),
-                    )
+                    of_these = held & frozenset(() if asked is None else asked.live)
+                    self.cancel_all.record_outcome(**_outcome(event, of_these))
                 self.kill_switch.record_outcome(
                     kill_epoch=int(str(event.get("kill_epoch", 0))),
-                    confirmed=_names(event, "confirmed"),
-                    unknown=_names(event, "unknown"),
-                    still_open=_names(event, "open"),
+                    **_outcome(event, held),
                     times_us={step: int(str(event.get(step, 0))) for step in STEPS},
                 )
                 self._sweeps.popleft()
+
+    def _works_here(self, event: Frame, heard_to: int) -> frozenset[str]:
+        """Return the orders that work for the gateway, with the reports that the child had read.
+
+        One that is not on its way yet is not meant: the closed gate refuses it.
+        """
+        if self.settler is None:
+            return frozenset()
+        settled = _settles(self.settler, heard_to)
+        works = {s.cl_ord_id for s in self._theirs.live() if s.order_state != OrderState.SENDING}
+        return frozenset(works if settled else works.difference(_names(event, "confirmed")))
 
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
         text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
@@ -240,6 +269,25 @@ class Events:
         )
         with contextlib.suppress(AuditError):
             ledger.append(draft)
+
+
+def _settles(settler: Settler, inbox_offset: int) -> bool:
+    """Wait a while until the inbox is settled up to an offset; return whether it is."""
+    until_us = clock.monotonic_us() + SETTLED_WITHIN_US
+    while settler.offset < inbox_offset and clock.monotonic_us() < until_us:
+        clock.pause(POLL_S)
+    return settler.offset >= inbox_offset
+
+
+def _outcome(event: Frame, held: frozenset[str]) -> dict[str, list[str]]:
+    """Return what a sweep's orders came to, with those that still work for the gateway."""
+    confirmed, unknown = _names(event, "confirmed"), _names(event, "unknown")
+    still_open = _names(event, "open")
+    return {
+        "confirmed": [name for name in confirmed if name not in held],
+        "unknown": [*unknown, *sorted(held.difference(unknown, still_open))],
+        "still_open": still_open,
+    }
 
 
 def _names(event: Frame, field: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from typing import Final
 
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
@@ -26,8 +27,10 @@ from gateway.walk.journal.run import InstrumentListed
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.section import Section
+from risk.policy.policy import Policy
 from risk.state.instrument import Instrument
 
+BAND_MOVES: Final = 4
 Kept = tuple[str, ExitStack]
 """The DSN of the database that keeps bars, and the stack that closes its table."""
 
@@ -42,6 +45,9 @@ def make_market(plan: Plan) -> Market:
         late_us=int(given.late_after_s * 1_000_000),
         bar_age_us=int(given.bar_age_h * 3_600_000_000),
         apart_bp=given.apart_bp,
+        missed_max=given.missed_sessions,
+        wide_bp=given.wide_bp,
+        band_bp=given.band_bp,
     )
     names = {one.instrument.symbol: one.calendar for one in plan.table.listings}
     calendars = Calendars(names) if plan.keeps_hours else None
@@ -76,9 +82,10 @@ def make_feeding(
     if not isinstance(market, FedMarket):
         return None
     dsn, stack = kept_in
+    market.band_bp = lambda: band_bp(section.policy)
     table = KeptTables(plan.settings.feeds.dsn or dsn)
     stack.callback(table.close)
-    market.bring_back(table.newest(plan.instruments, KEPT[BARS]))
+    market.bring_back(table.newest(plan.instruments, KEPT[BARS]), table.waiting())
     market.narrative.bring_back(table.events(clock.wall_us() - NEWS_US))
     return Feeding(
         market=market,
@@ -89,7 +96,17 @@ def make_feeding(
         accounts=lambda: section.accounts,
         mark_every_us=int(plan.settings.feeds.mark_every_s * 1_000_000),
         table=table,
+        waits=table,
     )
+
+
+def band_bp(policy: Policy) -> int | None:
+    """Return how far from the last close a quote may be, by the policy; None if it is silent.
+
+    That is several moves after which R27 asks a person: marks must follow a real fall.
+    """
+    families = policy.families
+    return None if families is None else BAND_MOVES * families.liquidity.move_max.value
 
 
 def start_line(plan: Plan, feeding: Feeding | None, stack: ExitStack) -> dict[str, BrokerLine]:

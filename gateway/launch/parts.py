@@ -19,12 +19,7 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
 from gateway.desk.persons.kill import KillSwitch
-from gateway.desk.persons.statements import (
-    all_signed,
-    log_id,
-    release_statement,
-    release_statement_v1,
-)
+from gateway.desk.persons.statements import all_signed, release_statement, release_statement_v1
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.feeds.instruments.fit import unnamed
@@ -33,6 +28,7 @@ from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.simulator import Simulator
 from gateway.installation.database import enter
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys

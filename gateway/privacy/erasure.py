@@ -79,7 +79,7 @@ def clean_names(state: StateFolder, names: tuple[str, ...]) -> None:
         VaultError: a file could not be written; do not destroy the key yet.
     """
     try:
-        folders = (state.fix_logs, state.logs, state.engine_logs)
+        folders = (*(one / "log" for one in state.fix_stores), state.logs, state.engine_logs)
         files = [path for top in folders for path in sorted(top.rglob("*")) if path.is_file()]
         for path in files:
             if path.name.endswith("messages.current.log"):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.desk.requests import RequestModel, Words
+from gateway.desk.bodies.model import RequestModel, Words
 
 Person = Annotated[str, Field(min_length=1, max_length=200)]
 """A pseudonym or a name."""

@@ -14,7 +14,6 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -29,6 +28,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.clock import monotonic_us
+from gateway.desk.agents.places import FullError, Places
 
 POLL_S: Final = 0.2
 ALIVE_S: Final = 10.0
@@ -37,6 +37,8 @@ LIFE_S: Final = 3_600.0
 PAGE: Final = 200
 TOTAL_MAX: Final = 32
 CALLER_MAX: Final = 4
+FIRST_MAX: Final = 16
+"""Connections beyond those in all, each of a caller that has none: nobody is kept out by others."""
 THREADS: Final = 2
 
 Tell = Callable[[Record], Mapping[str, Any] | None]
@@ -56,13 +58,13 @@ class Following:
         self._lane = CapacityLimiter(THREADS)
         self._asking = anyio.Lock()
         self._size, self._asked_us = 0, -1
-        self._callers: Counter[str] = Counter()
+        self._places = Places(TOTAL_MAX, FIRST_MAX, CALLER_MAX)
         self._closing = False
 
     @property
     def followers(self) -> int:
         """The number of open connections."""
-        return self._callers.total()
+        return self._places.taken
 
     def close(self) -> None:
         """End every connection within `POLL_S`; safe from any thread."""
@@ -75,13 +77,12 @@ class Following:
         Raises:
             TooManyError: the caller, or all callers together, have as many as they may.
         """
-        if self._callers[caller] >= CALLER_MAX or self.followers >= TOTAL_MAX:
-            raise TooManyError
-        self._callers[caller] += 1
-        try:
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._places.one(caller))
+            except FullError:
+                raise TooManyError from None
             yield
-        finally:
-            self._callers[caller] -= 1
 
     async def size(self) -> int:
         """Return the log's size, at most `POLL_S` old.

@@ -4,7 +4,8 @@
 
 A new route needs a door (`Depends(allowed(ACTION))` in the API, `SignedIn` or `Posted` for a
 page), or an entry in `OPEN` with the reason why everybody may use it. A GET behind a door also
-needs an entry in `NOTED`: what a read is recorded as. Then run `make docs`.
+needs an entry in `NOTED`: what a read is recorded as; an act of the table says it in its row. Then
+run `make docs`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Route
 
+from gateway.acts.table import ACTS
 from gateway.installation.keys.roles import MAY, Role
 from gateway.surfaces.access.bearer import Allowed, Door
 from gateway.surfaces.api.log import LogReader
@@ -46,6 +48,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/approvals"): "approvals",
     ("GET", "/session"): "session",
     ("GET", "/feeds"): "feeds",
+    ("GET", "/alarms"): "alarms",
     ("GET", "/fairness"): "fairness",
     ("GET", "/policy"): "policy",
     ("GET", "/flow"): "flow",
@@ -66,8 +69,6 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/approvals"): "approvals",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/decisions/{decision_id}/sheet"): "sheet/ID",
-    ("GET", "/v1/decisions/{decision_id}/allocation"): "decision/ID",
-    ("GET", "/v1/decisions/{decision_id}/annotations"): "decision/ID",
     ("GET", "/v1/baskets/{basket_id}"): "basket/ID",
     ("GET", "/v1/orders"): "orders",
     ("GET", "/v1/orders/foreign"): "orders",
@@ -75,26 +76,12 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/kill"): "kill",
     ("GET", "/metrics"): "nothing is read: figures only",
     ("GET", "/v1/events"): "events, once an hour",
-    ("GET", "/v1/differences"): "differences",
-    ("GET", "/v1/adjustments"): "adjustments",
-    ("GET", "/v1/stops"): "stops",
-    ("GET", "/v1/overrides"): "overrides",
-    ("GET", "/v1/policy"): "policy",
-    ("GET", "/v1/policy/trials"): "policy_trials",
-    ("GET", "/v1/policy/origins"): "policy_origins",
-    ("GET", "/v1/fairness"): "fairness",
-    ("GET", "/v1/fairness/criteria"): "fairness_criteria",
     ("GET", "/v1/flow"): "flow",
     ("GET", "/v1/scores"): "scores",
     ("GET", "/v1/engine-adds"): "engine adds",
-    ("GET", "/v1/reviews"): "reviews",
-    ("GET", "/v1/reviews/{seq}"): "review/N",
-    ("GET", "/v1/fairness/justifications"): "justifications",
-    ("GET", "/v1/publications"): "publications",
-    ("GET", "/v1/cases"): "cases",
-    ("GET", "/v1/cases/{case_id}"): "case/ID",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
+    **{(act.method, act.path): act.noted_for for act in ACTS if act.is_read},
 }
 """Route -> what a read of it is recorded as."""
 

@@ -36,6 +36,10 @@ def log_to_stderr(level: str) -> None:
     if level != "DEBUG":
         handler.setFormatter(OneLine())
     logging.basicConfig(level=level, handlers=[handler])
+    if level != "DEBUG":
+        # Its warnings are errors at the end of a session that is lost already, such as one that
+        # the pulse cut on a busy machine. The error itself reaches us, and we say what it means.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class _Figures(ProgressColumn):

@@ -9,7 +9,7 @@ HTTP, printing, a thread.
     deadlines        ends of holds, agreements and approvals, on two clocks
     section          the lock under which verdicts are given, compare-and-swap
     approval         held decisions and their renewal
-    dispatch         dispatch(), approved to sent
+    dispatch         dispatch(), approved to sent, and what keeps an order or a replace here
     settlement       settle(), one inbound message to the ledger and the book
     journal/         step 7: values to records and back
     projections/     pure folds over committed records

@@ -5,16 +5,18 @@ priced and judged again, and it must lie inside the agreed band. Nothing approve
 without an answer in time ends, and its reservation is free.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from audit.records.record import Record
 from audit.sequencer.ledger import Lane
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.walk import deadlines
 from gateway.walk.decision import Decision, Result, renew
 from gateway.walk.journal import verdict as journal
 from gateway.walk.journal.control.oversight.overrides import override_in
-from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.journal.order import sealed
 from gateway.walk.journal.verdict import SheetShown, VerdictGiven
 from gateway.walk.ports import Case, Tools
 from gateway.walk.projections.outbox import Orders
@@ -22,6 +24,7 @@ from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import Approval, ApprovedOrder, approve, grant
 from risk.errors import ApprovalError
+from risk.state.book import without
 from risk.state.instrument import Instrument
 from risk.state.pilot import PilotLimits, PilotOrder, passed
 from risk.verdict import RuleId
@@ -135,7 +138,7 @@ def end_hold(
     orders.catch_up(
         tools.ledger.append(
             journal.reservation_released(standing, reason, market_time_us=market_time_us),
-            decision_sealed(f"decision/{standing.decision_id}", outcome, account=standing.account),
+            sealed(standing, outcome),
             lane=Lane.URGENT,
         )
     )
@@ -149,25 +152,15 @@ def is_over(standing: Standing, section: Section, wall_us: int) -> bool:
     return section.deadlines.over(deadlines.hold_of(standing.decision_id), wall_us)
 
 
-def order_of(standing: Standing, section: Section, kill: tuple[int, bool]) -> ApprovedOrder:
-    """Return the order of an approved standing; `kill` is the kill word's epoch and state.
+def order_of(standing: Standing, section: Section) -> ApprovedOrder:
+    """Return the order of an approved standing; `leaving` says whether it may leave.
 
     Raises:
-        ApprovalError: the policy, the kill epoch or the instrument's readiness changed since the
-            verdict.
+        ApprovalError: nothing approves it, or its record contradicts itself.
     """
     if standing.approving is None:
         raise ApprovalError("nothing approves this order")
-    given = VerdictGiven.of(standing.approving)
-    epoch, killed = kill
-    status = section.status()
-    if killed or epoch != given.kill_epoch:
-        raise ApprovalError("the kill epoch changed since the verdict")
-    if status.policy_digest != given.policy_digest or status.standing != "ACTIVE":
-        raise ApprovalError("the policy changed since the verdict")
-    if section.differences.blocks(given.instrument):
-        raise ApprovalError("the book differs from the broker's since the verdict")
-    leaf = standing.approving.leaf
+    given, leaf = VerdictGiven.of(standing.approving), standing.approving.leaf
     return section.approved(given, leaf) or approve(
         given.intent,
         given.verdict,
@@ -186,11 +179,16 @@ def beyond_pilot(
     instrument: Instrument,
     wall_us: int,
 ) -> str:
-    """Return which limit of pilot mode an approved order passes, or the empty text."""
+    """Return which limit of pilot mode an approved order passes, or the empty text.
+
+    The position is the firm's, over all open accounts. The order's own reservation is left out
+    before and after its announcement, which both look here.
+    """
     if standing.approving is None:
         return ""
     given = VerdictGiven.of(standing.approving)
-    intent, book = given.intent, section.book_without(standing.account, standing.decision_id)
+    intent = given.intent
+    books = [without(section.book(one), standing.decision_id) for one in section.accounts]
     worst = (
         one.observed
         for one in given.verdict.results
@@ -198,7 +196,7 @@ def beyond_pilot(
     )
     today = (
         one.sending is not None and one.sending.recorded_at_us // DAY_US == wall_us // DAY_US
-        for one in orders.placed()
+        for one in orders.placed_here()
         if one.decision_id != standing.decision_id
     )
     return passed(
@@ -212,23 +210,21 @@ def beyond_pilot(
                 intent.qty_lots * intent.limit_ticks * instrument.unit_minor, *worst, 0
             ),
             earlier_orders=sum(today),
-            held_lots=book.lots(intent.instrument),
-            pending_lots=book.pending_lots(intent.instrument, intent.side),
+            held_lots=sum(book.lots(intent.instrument) for book in books),
+            pending_lots=sum(book.pending_lots(intent.instrument, intent.side) for book in books),
         ),
     )
 
 
-def held_back(standing: Standing, section: Section) -> str:
-    """Return which stop or ended override keeps an approved order from leaving, or the empty text.
+def held_back(passed_stops: Sequence[str], approving: Record | None, section: Section) -> str:
+    """Return which stop or ended override keeps a message from leaving, or the empty text.
 
-    A stop that its verdict was given under does not: the order passed it. An override that its
-    verdict used must not have ended since.
+    A stop that its verdict was given under does not: the message passed it. An override that the
+    order's verdict, `approving`, used must not have ended since.
     """
-    if standing.approving is None:
-        return ""
-    if stop := section.stops.held_back(VerdictGiven.of(standing.approving).stops):
+    if stop := section.stops.held_back(passed_stops):
         return stop
-    used = override_in(standing.approving)
+    used = None if approving is None else override_in(approving)
     if used is None:
         return ""
     return section.stops.override_over(used, section.status().checked_at_us)

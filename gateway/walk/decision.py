@@ -7,8 +7,10 @@ leaves an unsealed decision without an order; recovery seals it as abandoned.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 from audit.records.record import Draft
@@ -36,6 +38,7 @@ from inference.engine.port import EngineDescription, SampleRequest
 from inference.errors import CaptureError, CodecError, EngineError, ForecastError
 from inference.forecast.forecast import Forecast, Sampled
 from inference.forecast.target import sample_target
+from inference.snapshot import Snapshot
 from inference.speculation.condense import condense
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.rounds import DrafterKind
@@ -361,7 +364,8 @@ def _judge(
             )
         )
     elif result is Result.REJECTED:
-        tools.ledger.append(journal.decision_sealed(case.stream, Result.REJECTED))
+        seal = journal.decision_sealed(case.stream, Result.REJECTED, mode=case.tags.mode)
+        tools.ledger.append(seal)
     return _made(case, result, forecasts, judged)
 
 
@@ -380,7 +384,25 @@ def _made(
 
 def _unjudged(case: Case, section: Section, result: Result) -> Draft:
     """Return the seal of a decision that no rule judged; it names the policy in force."""
-    return journal.decision_sealed(case.stream, result, policy=section.policy_named)
+    return journal.decision_sealed(
+        case.stream, result, mode=case.tags.mode, policy=section.policy_named
+    )
+
+
+def _largest_move(snapshot: Snapshot) -> str:
+    """Return where the largest move of the bars is, for the operator: a wrong bar is seen there."""
+    moves = ((max(p) / min(p), p, at) for p, at in _closes(snapshot))
+    _, (before, after), at_us = max(moves, default=(0.0, (0, 0), 0))
+    if not at_us:
+        return "it has one bar"
+    at = datetime.fromtimestamp(at_us / 1e6, tz=UTC).isoformat(timespec="seconds")
+    return f"look at its bars: the largest move is from close {before} to {after} ticks, at {at}"
+
+
+def _closes(snapshot: Snapshot) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield each close with the one before it, ticks, and its time."""
+    for before, bar in pairwise(snapshot.bars):
+        yield (before.close_ticks, bar.close_ticks), bar.close_time_us
 
 
 def _no_forecast(
@@ -390,6 +412,8 @@ def _no_forecast(
 
     A renewal (attempt above 0) is sealed by the end of its hold, which also frees its reservation.
     """
+    if reason == ForecastError.code:
+        detail = f"{detail}; {_largest_move(case.snapshot)}"
     drafts = [journal_forecasts.forecast_failed(case, reason=reason, detail=detail)]
     if case.attempt == 0:
         drafts.append(_unjudged(case, section, Result.NO_FORECAST))

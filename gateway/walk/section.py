@@ -68,12 +68,12 @@ class Section:
     ) -> None:
         self.deadlines = Deadlines(monotonic_us)
         self._monotonic_us = monotonic_us
-        self._policy_us = SteadyWall(wall_us, monotonic_us)
+        self.steady_us = SteadyWall(wall_us, monotonic_us)
         self.policy_named = policy_named(bundle.policy)
         self._ledger = ledger
         self._reader = reader
         self._checked = check_signatures(bundle, policy_keys)
-        self._kill, self._wall_us = kill, wall_us
+        self.kill, self._wall_us = kill, wall_us
         self._send_within_us = send_within_us
         self._gathering = gathering
         self._lock = threading.RLock()
@@ -133,7 +133,7 @@ class Section:
 
     def status(self) -> PolicyStatus:
         """Return the policy's status by a wall clock that never goes back."""
-        return status_at(self._checked, self._policy_us())
+        return status_at(self._checked, self.steady_us())
 
     def follow(self, bundle: SignedPolicy, keys: Mapping[str, bytes], activated: Draft) -> Record:
         """Put a policy in force with the record of its activation; no verdict comes between.
@@ -231,10 +231,12 @@ class Section:
         forecast: Forecast,
         tick: Tick,
         draft: Callable[[Verdict, RiskState, int], Draft],
+        refuse: Callable[[], None],
     ) -> tuple[Record | None, Verdict]:
         """Evaluate an order as a replace would leave it; commit the draft if the rules allow it.
 
-        The order's own reservation is left out. `draft` takes verdict, state and basis.
+        The order's own reservation is left out. `draft` takes verdict, state and basis. `refuse`
+        raises what keeps the order as it is; no verdict comes between it and the commit.
 
         Raises:
             audit.errors.AuditError: when the ledger cannot take it; nothing is replaced.
@@ -243,6 +245,7 @@ class Section:
             fold = self._folds[case.tags.account]
             for _ in range(MAX_TRIES):
                 self._advance(fold)
+                refuse()
                 state = self._state_now(case, fold, intent, forecast, tick, renewal=True)
                 verdict = evaluate(self.policy, state, intent)
                 if result_of(verdict.action) != "approved":
@@ -342,7 +345,7 @@ class Section:
         gathering = None if self.policy.families is None else self._gathering
         # first, for it moves this fold too: a book of before would stand under a later basis
         firm = None if gathering is None else self._firm()
-        word_epoch, killed = self._kill()
+        word_epoch, killed = self.kill()
         now_us = tick.instant.now_us()
         symbol = case.instrument.symbol
         return RiskState(

@@ -8,8 +8,9 @@ Rules:
   an offset again changes nothing, so after a crash the inbox is read again from the last recorded
   offset.
 - No message blocks those behind it: a message that cannot be applied is recorded as an anomaly.
-- A report about another instrument or side than was sent is not booked. A trade beyond the order's
-  price or quantity is booked, because it happened, and raises an alarm.
+- A report about another instrument, side or currency than was sent is not booked. A trade beyond
+  the order's price or quantity, or with a fee that is not understood, is booked, and an alarm.
+- A spoiled report is booked as far as it goes, else it is a difference (`quarantine`).
 - A status that is sent again, and is older than what is on record, changes nothing.
 - If news says that an ended order still has quantity open, the order works again, with its
   reservation, until the broker ends it once more.
@@ -30,8 +31,6 @@ from fix.orders.state import (
     OrderEvent,
     OrderState,
     advance,
-    event_of,
-    lives_again,
     restated,
 )
 from fix.wire.messages import NEW_ORDER
@@ -42,21 +41,21 @@ from fix.wire.reports import (
     Inbound,
     SessionReject,
     parse_inbound,
-    scaled,
 )
 from gateway.errors import NotReadyError
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
-from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.walk.journal.session import fix_anomaly, fix_inbound
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.outbox import NOT_BOOKED, Orders
+from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
-from gateway.walk.reconciliation import booking, replace_ends
+from gateway.walk.reconciliation import booking, replace_ends, strangers
+from gateway.walk.reconciliation.applying import MISSING_TRADES, next_state, of_report, revives
 from gateway.walk.reconciliation.cancel_ends import SaidAt
-from gateway.walk.reconciliation.quarantine import alarms_of
+from gateway.walk.reconciliation.quarantine import ODD_ENDS, alarms_of
 from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.reconciliation.restating import restated_by
 from gateway.walk.reconciliation.strangers import told_by_stranger, unknown_order
@@ -65,9 +64,6 @@ from risk.state.instrument import Instrument
 WORKS_AGAIN = "works_again"
 """The anomaly of a report that reopens an ended order."""
 _OVER = frozenset({Stage.CLOSED, Stage.SEALED})
-_ACKNOWLEDGING = frozenset(
-    {OrderEvent.PENDING_NEW, OrderEvent.ACKNOWLEDGED, OrderEvent.PENDING_CANCEL}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +104,11 @@ class SettleTools:
     restates: bool = True
     foreign: ForeignTreatment = ForeignTreatment.SHOW
 
+    @property
+    def theirs(self) -> SessionOrders:
+        """The orders that the session's broker may speak of."""
+        return SessionOrders(self.orders, self.session)
+
 
 def settle(received: Received, tools: SettleTools) -> None:
     """Record one inbound message and apply what it reports.
@@ -136,8 +137,7 @@ def settle(received: Received, tools: SettleTools) -> None:
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
     if ended is not None:
         standing, outcome = ended
-        stream, account = f"decision/{standing.decision_id}", standing.account
-        seal = decision_sealed(stream, outcome, account=account, again=standing.seals)
+        seal = journal_orders.sealed(standing, outcome)
         tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
         reach("settle.sealed")
     if named:
@@ -162,11 +162,13 @@ def _read(
         return _refused(message, received, tools, inbound)
     if not isinstance(message, ExecutionReport):
         return (inbound, *_other(message, received, tools)), None
-    named = tools.orders.by_cl_ord_id
-    standing = named(message.orig_cl_ord_id or message.cl_ord_id) or named(message.cl_ord_id)
+    name = message.cl_ord_id
+    standing = tools.theirs.told_of((message.orig_cl_ord_id, name), message.order_id)
+    if standing is None and message.doubled:
+        return (inbound, _anomaly(received, tools, "unbookable", message.contradiction)), None
     if standing is None:
-        why = _anomaly(received, tools, "unknown_order", message.cl_ord_id)
-        at, ours = _said_at(received, tools), tools.orders.by_broker_id
+        why = _anomaly(received, tools, "unknown_order", name)
+        at, ours = _said_at(received, tools), strangers.ours_among(tools.theirs, message)
         return (inbound, *unknown_order(message, why, ours, tools.foreign, at, old=old)), None
     if message.is_status and old:
         return (inbound,), _unsealed(standing)  # an old state is no news
@@ -194,7 +196,7 @@ def _alarms(
         received.raw,
         received.offset,
         session=tools.session,
-        standing=tools.orders.by_cl_ord_id,
+        told_of=tools.theirs.told_of,
         instrument=tools.instrument,
         differences=tools.differences,
         old=old,
@@ -210,103 +212,58 @@ def _reported(
     inbound: Draft,
 ) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
     """Apply an execution report to its order."""
-    document = journal_orders.report_document(report)
     trade_date = (report.transact_time or report.envelope.sending_time)[:8]
-    if not report.is_status:
+    before = None
+    if not report.is_status and not report.doubled:
         before = tools.orders.reports.get((tools.session, trade_date, report.exec_id))
+        document = journal_orders.report_document(report)
         told = before is not None and booking.is_repeat(before, document)
         if told or (before is None and booking.has_it(report, standing, tools.instrument)):
             # recorded again, but booked once; after a crash before the seal it is sealed now
             return (inbound,), _unsealed(standing)
-        if before is not None:
+        if before is not None and booking.says_the_same(before, document):
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
-    undone = standing.trade(report.exec_ref_id) if report.undoes else None
-    if report.undoes and (undone is None or undone.fill is None):
-        reason = "trade_undone_twice" if undone else "undoes_unknown_trade"
-        return (inbound, _anomaly(received, tools, reason, report.exec_ref_id)), None
-    try:
-        booking.same_order(report, standing)
-        fill = booking.fill_of(
-            report,
-            standing,
-            undone,
-            instruments=tools.instrument,
-            minor_digits=tools.minor_digits,
-        )
-        lots = fill.qty_lots if fill else 0
-        booked = standing.filled_lots + lots - (undone.lots if undone else 0)
-        resolved = _resolved_lots(standing, tools)
-        revived = _revives(report, standing, booked + resolved, tools)
-        state, odd = _next_state(report, standing, booked + resolved, tools)
-        if revived:
-            state, odd = restated(state, report), WORKS_AGAIN
-    except FixError as error:
-        return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
-    terminal = state.is_terminal and odd != "missing_trades"
-    breaches, over = booking.breaches_of(standing, fill, booked), standing.stage in _OVER
-    anomaly = ", ".join(filter(None, (odd, *breaches))) or None
+    reused = before is not None
+    found = of_report(report, standing, tools.instrument, tools.minor_digits, reused=reused)
+    fill, undone, whole, over = found.fill, found.undone, found.whole, standing.stage in _OVER
+    booked = standing.filled_lots + (fill.qty_lots if fill else 0) - (undone.lots if undone else 0)
+    resolved = _resolved_lots(standing, tools)
+    revived = tools.revives and revives(whole, standing)
+    state, odd = next_state(whole, standing, booked + resolved, tools.instrument)
+    if revived:
+        state, odd = restated(state, whole), WORKS_AGAIN
+    terminal = state.is_terminal and odd != MISSING_TRADES
+    breaches, now = booking.breaches_of(standing, fill, booked), OrderState(standing.order_state)
+    fee_open = (booking.FEE_OPEN,) if found.open_fees else ()
     key = f"report:{tools.session}:{trade_date}:{report.exec_id}"
+    if report.is_status or found.odd:
+        key = f"{'status:' if report.is_status else NOT_BOOKED}{received.offset}"
     reported = journal_orders.order_reported(
         standing,
         report,
-        idem_key=f"status:{received.offset}" if report.is_status else key,
+        idem_key=key,
         session=tools.session,
         trade_date=trade_date,
         order_state=state.value,
         terminal=terminal,
         fill=fill,
-        anomaly=anomaly,
+        anomaly=", ".join(filter(None, (odd, found.odd, *breaches, *fee_open))) or None,
         offset=received.offset,
         market_time_us=tools.market_now_us(),
         undone=undone,
-        reopens=revived or (undone is not None and over and not state.is_terminal),
+        reopens=over and (revived or (undone is not None and not state.is_terminal)),
         resolved_lots=resolved if state.is_terminal else 0,
-        restated=None if terminal or not tools.restates else restated_by(report, standing, booked),
+        restated=None if terminal or not tools.restates else restated_by(whole, standing, booked),
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
     at, raw = _said_at(received, tools), received.raw[:RAW_MAX]
-    drafts = (inbound, reported, *replace_ends.requests_after(standing, state, at, report, raw))
-    if breaches:
-        detail = f"booked: {report.last_qty} at {report.last_price}"
-        drafts = (*drafts, _anomaly(received, tools, ", ".join(breaches), detail))
-    return drafts, ended
-
-
-def _revives(report: ExecutionReport, standing: Standing, known: int, tools: SettleTools) -> bool:
-    """Return whether a report that undoes no trade reopens an ended order.
-
-    An acknowledgement that counts less than a filled order's trades is older than they are. A
-    resent answer does not count either: the next answer gives the present state.
-    """
-    if standing.stage not in _OVER or report.undoes or not (tools.revives and lives_again(report)):
-        return False
-    if report.is_status and report.envelope.poss_dup:
-        return False
-    filled = OrderState(standing.order_state) is OrderState.FILLED
-    told = scaled(report.cum_qty, 0)
-    behind = filled and told < known * booking.lot_of(standing, tools.instrument)
-    told_now = report.reinstates or report.is_status
-    return not (behind and event_of(report) in _ACKNOWLEDGING and not told_now)
-
-
-def _next_state(
-    report: ExecutionReport, standing: Standing, known: int, tools: SettleTools
-) -> tuple[OrderState, str | None]:
-    """Return the order's state when `known` lots are accounted for, and the anomaly or None."""
-    now, event = OrderState(standing.order_state), event_of(report)
-    if event is None:
-        return now, "unknown_status"
-    after = restated(now, report) if report.undoes else advance(now, event)
-    if isinstance(after, Anomaly):
-        return now, after.reason.value.lower()
-    told = scaled(report.cum_qty, 0)  # shares; a lot has one or more
-    if (
-        after.is_terminal
-        and told > known
-        and told > known * booking.lot_of(standing, tools.instrument)
-    ):
-        return after, "missing_trades"
-    return after, None
+    ends = replace_ends.requests_after(standing, state, at, report, raw)
+    notes = [] if found.odd else booking.notes_on(report, standing, breaches, found.open_fees)
+    words = [tuple(map(", ".join, zip(*notes, strict=True)))] if notes else []
+    words.append((found.odd, found.detail))
+    words.append((odd if odd in ODD_ENDS else "", f"39={report.ord_status} after {now.value}"))
+    odder = (_anomaly(received, tools, why, said) for why, said in words if why)
+    return (inbound, reported, *ends, *odder), ended
 
 
 def _resolved_lots(standing: Standing, tools: SettleTools) -> int:
@@ -319,10 +276,10 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
     """Return the drafts of a message that is no execution report."""
     if not isinstance(message, CancelReject):
         return ()
-    standing, at = tools.orders.by_cancel_id(message.cl_ord_id), _said_at(received, tools)
+    standing, at = tools.theirs.by_cancel_id(message.cl_ord_id), _said_at(received, tools)
     ended = standing and replace_ends.refused_request(standing, message, at)
     if not standing:
-        ended = told_by_stranger(message, tools.orders.by_broker_id, tools.foreign, at)
+        ended = told_by_stranger(message, tools.theirs.by_broker_id, tools.foreign, at)
     return (ended or _anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
 
 
@@ -335,22 +292,22 @@ def _refused(
         NotReadyError: when an order was handed out whose number is not on record yet.
     """
     if message.ref_msg_type != NEW_ORDER and (
-        message.ref_msg_type or tools.orders.by_replace_number(tools.epoch(), message.ref_seq_num)
+        message.ref_msg_type or tools.theirs.by_replace_number(tools.epoch(), message.ref_seq_num)
     ):
         refused = replace_ends.refused_as_message(
-            message, tools.orders, tools.epoch(), _said_at(received, tools)
+            message, tools.theirs, tools.epoch(), _said_at(received, tools)
         )
         why = refused or _anomaly(received, tools, "rejected_by_peer", message.text)
         return (inbound, why), None
     named = message.ref_id if isinstance(message, BusinessReject) else ""
-    standing = tools.orders.by_cl_ord_id(named)
+    standing = tools.theirs.by_cl_ord_id(named)
     if standing is None:
-        standing = tools.orders.by_msg_seq_num(tools.epoch(), message.ref_seq_num)
-    if standing is None and any(s.stage is Stage.SENDING for s in tools.orders.live()):
+        standing = tools.theirs.by_msg_seq_num(tools.epoch(), message.ref_seq_num)
+    if standing is None and any(s.stage is Stage.SENDING for s in tools.theirs.live()):
         raise NotReadyError(part="the refused order's number", state="not on record yet")
     now = OrderState.INTENT if standing is None else OrderState(standing.order_state)
     after = advance(now, OrderEvent.REJECTED)
-    if standing is None or isinstance(after, Anomaly):
+    if standing is None or isinstance(after, Anomaly) or standing.trades:
         detail = f"MsgSeqNum {message.ref_seq_num} {named}"
         return (inbound, _anomaly(received, tools, "reject_unmatched", detail)), None
     if after is now:

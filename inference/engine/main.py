@@ -197,7 +197,10 @@ def stay_on_this_machine() -> None:
 def _load(config: EngineConfig) -> Stepping:
     started = perf_counter()
     gc.disable()  # loading makes millions of objects that stay: collecting them only costs time
-    from inference.engine.vllm_engine import VllmEngine  # noqa: PLC0415 - seconds; and only here
+    from inference.engine import vector_kernels  # noqa: PLC0415 - seconds; and only here
+
+    vector_kernels.keep_to_cap()
+    from inference.engine.vllm_engine import VllmEngine  # noqa: PLC0415 - as above, and after it
 
     engine = VllmEngine(config, import_ms=round((perf_counter() - started) * 1000))
     gc.freeze()

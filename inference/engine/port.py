@@ -118,6 +118,7 @@ class EngineConfig:
     spec_k: int = 4
     capture: bool = True  # False only to measure speed
     max_trajectories: int = 512  # sampled at once; more wait
+    self_test_s: float = 240.0  # longest wait for one answer of the self-test
     kv_cache_gib: int = 1
     share_prompts: bool = True  # False only to measure vLLM's own way
     fault: str = ""  # fault injection for tests; see main.py

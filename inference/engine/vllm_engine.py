@@ -45,7 +45,7 @@ from inference.errors import (
 from inference.speculation.rounds import Capture, DrafterKind, row_values
 from inference.weights.registry import TEXT_KIND, ModelPair, load_pair, load_table
 from inference.weights.teacher import Teacher
-from inference.weights.text_pair import codec_for, model_length
+from inference.weights.text_pair import codec_for, missing_draft, model_length
 from inference.weights.text_teacher import TEXT_TOLERANCE, TextTeacher
 
 FAULT_NO_FIX = "no_sampling_fix"
@@ -245,6 +245,7 @@ class VllmEngine:
             sample,
             spec_k=spec_k,
             expansion_is_right=sampling_fix.expansion_is_right,
+            deadline_s=self._config.self_test_s,
             **self._tested(),
         )
 
@@ -344,9 +345,7 @@ def _drafter(config: EngineConfig, pair: ModelPair, codec: ReturnCodec) -> Draft
             return Drafter()
         case DrafterKind.NETWORK:
             if not pair.has_draft:
-                raise RegistryError(
-                    f"{pair.model_id} has no draft network: set COUNTERSIGN_ENGINE__DRAFTER=table"
-                )
+                raise missing_draft(pair)
             return NetworkDrafter(pair.draft)
         case DrafterKind.TABLE:
             return TableDrafter(load_table(pair), codec)
@@ -376,6 +375,7 @@ def _versions() -> Mapping[str, str]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "threads": str(torch.get_num_threads()),
+        "vectors": torch.backends.cpu.get_cpu_capability(),
         "openmp": Path(os.environ.get("LD_PRELOAD", "") or "none").name,
         "dtype": "float32",
         "attention_split": os.environ["VLLM_CPU_ATTN_SPLIT_KV"],

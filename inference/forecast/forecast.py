@@ -1,7 +1,8 @@
 """Forecast: all integers, and all that the risk gate sees of inference.
 
 Log returns are in 1e-8, probabilities in basis points; rounding is half-even. A number that is not
-finite or does not fit 64 bits raises `ForecastError`.
+finite or does not fit 64 bits raises `ForecastError`, and so does a path beyond `LOG_MOVE_MAX`:
+what is read of a forecast that was made (quantiles, moves of a price, losses) can be stated.
 
 `step_vol` and `p_up` are closed-form from the model's row of the first step: they have no sampling
 noise. `horizon_vol`, `expected` and the interval come from the paths.
@@ -19,6 +20,8 @@ from inference.snapshot import text, whole
 
 LEVELS_BP = (500, 2500, 5000, 7500, 9500)
 MIN_PATHS = 2
+LOG_MOVE_MAX = 20.0
+"""Largest log return from the as-of to any bar of a path: a price 485 million times as high."""
 _INT64 = 1 << 63
 _BP = 10_000
 _ONE = 100_000_000
@@ -123,9 +126,15 @@ def make_forecast(
     horizon = len(kept[0].log_returns)
     if horizon < 1 or any(len(t.log_returns) != horizon for t in kept):
         raise ForecastError("trajectories differ in length")
-    ends = [cumulative(t.log_returns)[-1] for t in kept]
-    if not all(isfinite(end) for end in ends):
-        raise ForecastError("a trajectory is not finite")
+    sums = [cumulative(t.log_returns) for t in kept]
+    for trajectory, path in zip(kept, sums, strict=True):
+        for bar, value in enumerate(path, start=1):
+            if not abs(value) <= LOG_MOVE_MAX:
+                raise ForecastError(
+                    f"trajectory {trajectory.index} is extreme: a log return of {value:.3g} by bar "
+                    f"{bar}, at most {LOG_MOVE_MAX:g} can be stated"
+                )
+    ends = [path[-1] for path in sums]
     mean = fsum(ends) / len(ends)
     variance = fsum((end - mean) ** 2 for end in ends) / (len(ends) - 1)
     quantiles = tuple(

@@ -2,7 +2,7 @@
 
 Its parameters and its variance after the last bar are those of the snapshot's fitted scale, so a
 replay fits nothing. Paths, steps, trajectory seeds and the summary are the target's. The difference
-between the two forecasts is what the engine adds to the best plain model of volatility.
+between the two forecasts is what the engine does to the best plain model of volatility.
 
 Rules:
 - The error of a step is a function of (trajectory seed, step). A longer forecast starts with the

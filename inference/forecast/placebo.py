@@ -10,6 +10,7 @@ from typing import Protocol
 
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
+from inference.errors import ForecastError
 from inference.forecast.forecast import (
     Forecast,
     ForecastLabel,
@@ -107,7 +108,7 @@ class TableModel:
         """Return the table's forecast with its paths; without a capture, its digest is empty.
 
         Raises:
-            ForecastError: as in `make_forecast`.
+            ForecastError: as in `make_forecast`, or a path's scale overflows.
         """
         label = ForecastLabel(
             instrument=snapshot.instrument,
@@ -118,7 +119,10 @@ class TableModel:
             model_digest=self._table.digest,
             capture_digest="",
         )
-        trajectories = self.trajectories(prompt, seed, plan, policy)
+        try:
+            trajectories = self.trajectories(prompt, seed, plan, policy)
+        except ArithmeticError as error:
+            raise ForecastError(f"a trajectory leaves the numbers: {error}") from error
         forecast = make_forecast(trajectories, self.step_law(prompt, trajectories), label)
         return Sampled(forecast=forecast, trajectories=trajectories)
 

@@ -8,6 +8,7 @@ Not here: sampling.
 
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
+from inference.errors import ForecastError
 from inference.forecast.forecast import (
     ForecastLabel,
     ForecastSource,
@@ -37,14 +38,17 @@ def sample_target(  # noqa: PLR0913 - all that determines a forecast
     """Return the target's forecast with its paths; `policy` says which of them are dropped.
 
     Raises:
-        ForecastError: as in `make_forecast`.
+        ForecastError: as in `make_forecast`, or a path's scale overflows.
     """
-    trajectories = make_trajectories(
-        capture,
-        lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
-        table,
-        policy,
-    )
+    try:
+        trajectories = make_trajectories(
+            capture,
+            lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
+            table,
+            policy,
+        )
+    except ArithmeticError as error:
+        raise ForecastError(f"a trajectory leaves the numbers: {error}") from error
     first = [one.log_returns[0] for one in trajectories if one.kept]
     p_up, mean, sd = codec.first_step(prompt, capture.first_row, first)
     forecast = make_forecast(

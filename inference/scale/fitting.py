@@ -25,10 +25,10 @@ from inference.scale.season import Season, fit_season, flattened, spread_of
 FITTER: Final = f"arch {arch.__version__}"
 _PERCENT: Final = 100.0
 """`arch` works on percent: the optimiser wants values near one."""
-_START_ALPHA: Final = 0.05
-_START_GAMMA: Final = 0.05
-_START_BETA: Final = 0.90
-_START_NU: Final = 8.0
+_STARTS: Final = ((0.05, 0.05, 0.90, 8.0), (0.10, 0.02, 0.80, 4.5), (0.02, 0.01, 0.96, 3.2))
+"""alpha, gamma, beta and nu from which the optimiser starts; the next where one ends badly.
+
+Heavy tails with rare jumps stop it from the first: one stock had no fit on most of its days."""
 _ITERATIONS: Final = 500
 _RANGED_SHARE: Final = 0.8
 _TRIM: Final = 0.999
@@ -46,18 +46,25 @@ def fit_law(log_returns: Sequence[float], *, leverage: bool) -> VarianceLaw | No
     model = arch.arch_model(
         percent, mean="Constant", vol="GARCH", p=1, o=int(leverage), q=1, dist="t", rescale=False
     )
-    gamma = [_START_GAMMA] if leverage else []
-    rest = 1.0 - _START_ALPHA - 0.5 * sum(gamma) - _START_BETA
-    start = [float(np.mean(percent)), rest * spread, _START_ALPHA, *gamma, _START_BETA, _START_NU]
-    found = model.fit(
-        disp="off",
-        show_warning=False,
-        starting_values=np.asarray(start),
-        options={"maxiter": _ITERATIONS},
-    )
-    if found.convergence_flag != 0:
-        return None
-    mean, omega, alpha, *middle, beta, nu = (float(v) for v in found.params)
+    for alpha, gamma, beta, nu in _STARTS:
+        middle = [gamma] if leverage else []
+        rest = 1.0 - alpha - 0.5 * sum(middle) - beta
+        start = [float(np.mean(percent)), rest * spread, alpha, *middle, beta, nu]
+        found = model.fit(
+            disp="off",
+            show_warning=False,
+            starting_values=np.asarray(start),
+            options={"maxiter": _ITERATIONS},
+        )
+        law = _law_of([float(v) for v in found.params]) if found.convergence_flag == 0 else None
+        if law is not None:
+            return law
+    return None
+
+
+def _law_of(params: Sequence[float]) -> VarianceLaw | None:
+    """Return the law of an estimate on percent, or None when it has no variance."""
+    mean, omega, alpha, *middle, beta, nu = params
     alpha = max(alpha, 0.0)  # the optimiser keeps its bounds only up to its tolerance
     try:
         return VarianceLaw(
@@ -82,6 +89,8 @@ def fit_ranges(
     scales = scales_of(replace(fit, ranges=None), log_returns, found)[:-1]
     returns = np.asarray(log_returns[BURN_IN:])
     joined = np.asarray([scale.sigma**2 for scale in scales])
+    if not returns[MONTH:].any():  # a price that never moved
+        return None
     raw = [r if r is not None else v * v for r, v in zip(found, log_returns, strict=True)]
     logs = np.log(np.maximum(np.asarray(raw[BURN_IN:]), FLOOR_SHARE * joined))
     falls = np.minimum(returns, 0.0) / np.sqrt(joined)
@@ -121,23 +130,17 @@ def fit_scale(
 ) -> ScaleFit:
     """Return the laws of a series as of the close `fitted_us` of its last return.
 
-    The default laws are returned when GARCH or GJR cannot be estimated.
+    The default laws are returned when GARCH or GJR cannot be estimated from any start; the law of
+    ranges is fitted all the same, on their scale.
 
     Raises:
         ScaleError: without returns.
     """
     garch = fit_law(log_returns, leverage=False)
     gjr = fit_law(log_returns, leverage=True)
-    if garch is None or gjr is None:
-        return default_fit(log_returns, fitted_us=fitted_us, digest=digest)
-    fit = ScaleFit(
-        fitter=FITTER,
-        fitted_us=fitted_us,
-        n_returns=len(log_returns),
-        data_digest=digest,
-        garch=garch,
-        gjr=gjr,
-    )
+    fit = default_fit(log_returns, fitted_us=fitted_us, digest=digest)
+    if garch is not None and gjr is not None:
+        fit = replace(fit, fitter=FITTER, garch=garch, gjr=gjr)
     return replace(fit, ranges=fit_ranges(fit, log_returns, found))
 
 

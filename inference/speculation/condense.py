@@ -15,6 +15,7 @@ from inference.speculation.evidence import (
     ENTROPY_SCALE,
     Bracket,
     Evidence,
+    OtherFirst,
     RoundEvidence,
     judge,
 )
@@ -55,6 +56,7 @@ def condense(capture: Capture, table: QTable | None = None) -> Evidence:
         table_digest=capture.table_digest,
         first_row=rows.values(rows.first),
         first_entropy=rows.entropy(rows.first),
+        other_firsts=rows.other_firsts(),
         seeds=capture.seeds,
         row_digests=tuple(d.digest() for d in digests),
         rounds=tuple(rows.round(r) for r in capture.rounds),
@@ -73,8 +75,19 @@ class _Rows:
         self._table = table
         self._values: dict[bytes, Row] = {}
         self._entropies: dict[bytes, int] = {}
-        first = next((r for r in capture.rounds if r.step == 0), capture.rounds[0])
-        self.first = first.p_rows[0]
+        self._firsts = {r.trajectory: r.p_rows[0] for r in capture.rounds if r.step == 0}
+        self.first = self._firsts.get(0, capture.rounds[0].p_rows[0])
+
+    def other_firsts(self) -> tuple[OtherFirst, ...]:
+        """Return each distinct first row but the first trajectory's."""
+        owners: dict[bytes, list[int]] = {}
+        for trajectory, row in sorted(self._firsts.items()):
+            if row != self.first:
+                owners.setdefault(row, []).append(trajectory)
+        return tuple(
+            OtherFirst(row=self.values(row), entropy=self.entropy(row), trajectories=tuple(own))
+            for row, own in owners.items()
+        )
 
     def values(self, row: bytes) -> Row:
         if row not in self._values:
@@ -101,7 +114,8 @@ class _Rows:
         of_network = bool(r.q_rows)
         recovered = r.outcome is RoundOutcome.RECOVERED
         last, row = r.token - self._start, p_rows[-1]
-        shared = r.outcome is RoundOutcome.PLAIN and r.p_rows[-1] == self.first
+        first = self._firsts.get(r.trajectory, self.first)
+        shared = r.outcome is RoundOutcome.PLAIN and r.p_rows[-1] == first
         picked_from = residual(row, q_rows[-1]) if recovered else row
         network_bins = bins if of_network else []
         return RoundEvidence(

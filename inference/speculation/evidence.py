@@ -10,12 +10,15 @@ float64 sum before the picked entry and the whole sum. Draws come from the seeds
     from the weights           the target's and the network drafter's rows, within a tolerance
 
 Rules:
-    - Evidence keeps the first row whole: all trajectories share it, the closed-form law needs it.
+    - Evidence keeps the first row whole: the closed-form law needs it. Rows of one prompt may
+      differ in their last bits, because a float32 matrix product does with the batch's shape. Each
+      distinct one is kept and decides its own trajectories; all lie within `FIRST_ROW_GAP`.
 
 Not here: making evidence from full rows (`condense.py`) and the byte form (`evidence_bytes.py`).
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, isfinite, log
@@ -35,6 +38,8 @@ from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
 ENTROPY_SCALE = 1024
 """Entropies are kept in 1/1024 nat; they decide nothing."""
+FIRST_ROW_GAP = 2e-4
+"""How far the first rows of one prompt may lie apart, in a probability or a sum of them."""
 TOTAL_TOLERANCE = 1e-4
 """How far from one a row of probabilities may sum; float32 rows miss it by less than 1e-6."""
 
@@ -70,7 +75,7 @@ class RoundEvidence:
     token: int
     token_p: float  # the target's probability of the round's last token
     token_q: float | None  # network drafter, recovered: the draft's probability of that token
-    picked: Bracket | None  # where the token's draw fell; None: in the capture's first row
+    picked: Bracket | None  # where the token's draw fell; None: in the trajectory's first row
     no_rest: bool  # recovered, and max(p - q, 0) had no mass: drawn from p itself
     outcome: RoundOutcome
     plain_reason: PlainReason | None
@@ -123,6 +128,15 @@ class RoundEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherFirst:
+    """A first row of some trajectories that is not, bit for bit, the first trajectory's."""
+
+    row: tuple[float, ...]
+    entropy: int  # in 1/1024 nat
+    trajectories: tuple[int, ...]  # ascending, never the first one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Every round of one request, with what is needed to check it."""
 
@@ -131,17 +145,21 @@ class Evidence:
     bin_start: int
     n_bins: int
     table_digest: str  # empty unless the drafter is the table
-    first_row: tuple[float, ...]  # the target's probabilities of the first token
+    first_row: tuple[float, ...]  # the target's probabilities of the first trajectory's first token
     first_entropy: int  # in 1/1024 nat
     seeds: tuple[int, ...]  # one per trajectory
     row_digests: tuple[bytes, ...]  # per trajectory, SHA-256 over its rounds' logit digests
     rounds: tuple[RoundEvidence, ...]  # by trajectory, then step
+    other_firsts: tuple[OtherFirst, ...] = ()  # by their first trajectory; mostly none
 
     def __post_init__(self) -> None:
         """Raise `CaptureError` when parts do not fit together or a probability is not one."""
         bins = range(self.bin_start, self.bin_start + self.n_bins)
         kind = self.drafter
-        probabilities = [*self.first_row]
+        probabilities = [
+            *self.first_row,
+            *(value for one in self.other_firsts for value in one.row),
+        ]
         for r in self.rounds:
             probabilities += [*r.p, *r.q, r.token_p, *(() if r.token_q is None else (r.token_q,))]
             if (
@@ -160,6 +178,30 @@ class Evidence:
             raise CaptureError("the capture's parts do not fit together")
         if any(not (isfinite(value) and 0.0 <= value <= 1.0) for value in probabilities):
             raise CaptureError("a probability is not a finite number in [0, 1]")
+        self._check_firsts()
+
+    def _check_firsts(self) -> None:
+        """Raise `CaptureError` for first rows that are not those of one prompt."""
+        others = self.other_firsts
+        owners = [n for one in others for n in one.trajectories]
+        if (
+            any(len(one.row) != self.n_bins or not one.trajectories for one in others)
+            or any(list(one.trajectories) != sorted(one.trajectories) for one in others)
+            or any(not 0 < n < len(self.seeds) for n in owners)
+            or len(set(owners)) != len(owners)
+            or len({self.first_row, *(one.row for one in others)}) != len(others) + 1
+            or [one.trajectories[0] for one in others]
+            != sorted(one.trajectories[0] for one in others)
+        ):
+            raise CaptureError("the first rows do not fit together")
+        if (gap := _apart([self.first_row, *(one.row for one in others)])) > FIRST_ROW_GAP:
+            raise CaptureError(
+                f"the first rows of one prompt lie {gap:.1e} apart, more than {FIRST_ROW_GAP:.0e}"
+            )
+
+    def own_firsts(self) -> dict[int, tuple[tuple[float, ...], int]]:
+        """Return first row and entropy of the trajectories that have another than `first_row`."""
+        return {n: (one.row, one.entropy) for one in self.other_firsts for n in one.trajectories}
 
     def tokens_of(self, trajectory: int) -> tuple[int, ...]:
         """Return a trajectory's tokens, including those that the scheduler dropped."""
@@ -177,6 +219,7 @@ class Judge:
         """
         self._evidence = evidence
         self._table: QTable | None = None
+        self._own = evidence.own_firsts()
         self._sums: dict[int, tuple[tuple[float, ...], list[float]]] = {}
         self._most = ceil(ENTROPY_SCALE * log(evidence.n_bins)) + 1
         if evidence.drafter is DrafterKind.TABLE:
@@ -220,15 +263,20 @@ class Judge:
         return tuple(found)
 
     def _starts_alike(self, r: RoundEvidence) -> bool:
-        """Return whether a drafted first token has its numbers in the row that all share."""
+        """Return whether a drafted first token has its numbers in its trajectory's first row."""
         if r.step or not r.drafts:
             return True
-        row, start = self._evidence.first_row, self._evidence.bin_start
+        (row, entropy), start = self._first(r), self._evidence.bin_start
         told = [(r.p[0], r.drafts[0])]
         if r.accepted == 0:
             told.append((r.token_p, r.token))
         same = all(value == row[token - start] for value, token in told)
-        return same and r.entropies[0] == self._evidence.first_entropy
+        return same and r.entropies[0] == entropy
+
+    def _first(self, r: RoundEvidence) -> tuple[tuple[float, ...], int]:
+        """Return the first row of a round's trajectory and its entropy."""
+        usual = self._evidence.first_row, self._evidence.first_entropy
+        return self._own.get(r.trajectory, usual)
 
     def _drafted(self, r: RoundEvidence, j: int, draw: float) -> bool:
         """Return whether draft `j` follows; a network's unverified draft cannot be decided."""
@@ -244,12 +292,12 @@ class Judge:
 
     def _token_follows(self, r: RoundEvidence, seed: int) -> bool:
         if r.picked is None:
-            row = self._evidence.first_row
+            row, entropy = self._first(r)
             index = picked(row, token_draw(seed, Purpose.SAMPLE, r.step))
             return (
                 self._evidence.bin_start + index == r.token
                 and r.token_p == row[index]
-                and r.entropies == (self._evidence.first_entropy,)
+                and r.entropies == (entropy,)
             )
         if r.outcome is not RoundOutcome.RECOVERED:
             draw = token_draw(seed, Purpose.SAMPLE, r.step)
@@ -294,3 +342,13 @@ def _whole(bracket: Bracket) -> bool:
 def _sum_fits(bracket: Bracket, entry: float) -> bool:
     """Return whether the bracket fits a residual, whose mass is at most one."""
     return bracket.before + entry <= bracket.total <= 1.0 + TOTAL_TOLERANCE
+
+
+def _apart(rows: Sequence[tuple[float, ...]]) -> float:
+    """Return the largest gap between any two rows, of an entry or of a sum of entries."""
+    if len(rows) == 1:
+        return 0.0
+    sums = [tuple(accumulate(row)) for row in rows]
+    columns = (*zip(*rows, strict=True), *zip(*sums, strict=True))
+    gaps: list[float] = [max(column) - min(column) for column in columns]
+    return max(gaps)

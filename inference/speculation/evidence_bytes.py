@@ -1,4 +1,4 @@
-"""The byte form of evidence, versions 2 and 3 of a capture; version 1 is read and condensed.
+"""The byte form of evidence, versions 2 to 4 of a capture; version 1 is read and condensed.
 
 As in version 1 there is no compressor, and a reader needs only this table. Numbers are
 little-endian; `bin` is a token less `bin_start`, one byte for at most 256 bins, else two; `varint`
@@ -17,6 +17,11 @@ is LEB128; `near one` is the distance of a float64's bits from those of 1.0, zig
 Version 3 is the magic line, varint length and bytes of version 2, varint heads, the heads
 (`top_rows.py`), and of each round varint references and the references: 0 for none, else from 1.
 
+Version 4 is of a prompt whose first row was not the same for every trajectory, bit for bit: the
+magic line, varint bins, varint other rows, of each: f32 x bins, u16 its entropy, varint
+trajectories and each of them; then the bytes of version 2 or 3, in which "the first row" is the
+trajectory's own.
+
 An accepted draft takes 8 bytes with the table and 24 with the network, a round's last token 24.
 """
 
@@ -28,7 +33,7 @@ from typing import Final
 from inference.errors import CaptureError
 from inference.speculation.capture import MAGIC as MAGIC_1
 from inference.speculation.capture import decode_capture
-from inference.speculation.evidence import Bracket, Evidence, RoundEvidence
+from inference.speculation.evidence import Bracket, Evidence, OtherFirst, RoundEvidence
 from inference.speculation.rounds import (
     DrafterKind,
     PlainReason,
@@ -41,6 +46,7 @@ from inference.speculation.totals import paths
 
 MAGIC: Final = b"countersign.capture/2\n"
 MAGIC_3: Final = b"countersign.capture/3\n"
+MAGIC_4: Final = b"countersign.capture/4\n"
 _DRAFTERS: Final = (DrafterKind.NONE, DrafterKind.NETWORK, DrafterKind.TABLE)
 _BONUS, _RECOVERED, _NO_REST, _PLAIN = 0, 1, 2, 3
 _REASONS: Final = (
@@ -63,6 +69,25 @@ def encode_evidence(evidence: Evidence) -> bytes:
     Raises:
         CaptureError: when rounds are out of order or leave a gap, or a number is too large.
     """
+    try:
+        return _others(evidence) + _with_heads(evidence)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise CaptureError(f"a number does not fit its field: {error}") from error
+
+
+def _others(evidence: Evidence) -> bytes:
+    """Return the beginning of version 4, or nothing where all trajectories share one first row."""
+    if not evidence.other_firsts:
+        return b""
+    out = bytearray(MAGIC_4) + _varint(evidence.n_bins) + _varint(len(evidence.other_firsts))
+    for one in evidence.other_firsts:
+        out += struct.pack(f"<{evidence.n_bins}fH", *one.row, one.entropy)
+        out += _varint(len(one.trajectories)) + b"".join(map(_varint, one.trajectories))
+    return bytes(out)
+
+
+def _with_heads(evidence: Evidence) -> bytes:
+    """Return version 3, or version 2 where no row has a head."""
     body = _body(evidence)
     heads, refs = pool_of([r.tops for r in evidence.rounds])
     if not heads:
@@ -79,34 +104,26 @@ def _body(evidence: Evidence) -> bytes:
     by_path: list[list[RoundEvidence]] = [[] for _ in evidence.seeds]
     for r in _in_order(evidence):
         by_path[r.trajectory].append(r)
-    try:
-        out += bytes((_DRAFTERS.index(evidence.drafter), evidence.spec_k))
-        out += _varint(evidence.bin_start) + _varint(evidence.n_bins)
-        if evidence.drafter is DrafterKind.TABLE:
-            out += _digest(bytes.fromhex(evidence.table_digest)) + _varint(base)
-        out += struct.pack(f"<{evidence.n_bins}f", *evidence.first_row)
-        out += struct.pack("<H", evidence.first_entropy) + _varint(len(evidence.seeds))
-        for seed, digest, rounds in zip(evidence.seeds, evidence.row_digests, by_path, strict=True):
-            out += struct.pack("<Q", seed) + _digest(digest) + _varint(len(rounds))
-            for r in rounds:
-                out += _round_bytes(r, evidence, base)
-    except (struct.error, ValueError, OverflowError) as error:
-        raise CaptureError(f"a number does not fit its field: {error}") from error
+    out += bytes((_DRAFTERS.index(evidence.drafter), evidence.spec_k))
+    out += _varint(evidence.bin_start) + _varint(evidence.n_bins)
+    if evidence.drafter is DrafterKind.TABLE:
+        out += _digest(bytes.fromhex(evidence.table_digest)) + _varint(base)
+    out += struct.pack(f"<{evidence.n_bins}f", *evidence.first_row)
+    out += struct.pack("<H", evidence.first_entropy) + _varint(len(evidence.seeds))
+    for seed, digest, rounds in zip(evidence.seeds, evidence.row_digests, by_path, strict=True):
+        out += struct.pack("<Q", seed) + _digest(digest) + _varint(len(rounds))
+        for r in rounds:
+            out += _round_bytes(r, evidence, base)
     return bytes(out)
 
 
 def decode_evidence(data: bytes) -> Evidence:
-    """Read version 2 or 3.
+    """Read version 2, 3 or 4.
 
     Raises:
         CaptureError: for any bytes that `encode_evidence` would not have written.
     """
-    if data.startswith(MAGIC_3):
-        evidence = _Reader(data, len(MAGIC_3)).with_heads()
-    elif data.startswith(MAGIC):
-        evidence = _Reader(data, len(MAGIC)).evidence()
-    else:
-        raise CaptureError("not a capture of version 2 or 3")
+    evidence = _Reader(data).capture()
     if encode_evidence(evidence) != data:
         raise CaptureError("capture is not in canonical form")
     return evidence
@@ -207,9 +224,36 @@ def _near_one(value: float) -> bytes:
 class _Reader:
     """Reads fields in order; raises `CaptureError` for what is missing or impossible."""
 
-    def __init__(self, data: bytes, at: int) -> None:
+    def __init__(self, data: bytes, others: tuple[OtherFirst, ...] = ()) -> None:
         self._data = data
-        self._at = at
+        self._at = 0
+        self._others = others
+        self._own = {n: (one.row, one.entropy) for one in others for n in one.trajectories}
+
+    def capture(self) -> Evidence:
+        """Return what the magic line announces."""
+        self._at = len(MAGIC)  # all magic lines are as long
+        if self._data.startswith(MAGIC_4) and not self._others:
+            others = self._other_firsts()
+            return _Reader(self._data[self._at :], others).capture()
+        if self._data.startswith(MAGIC_3):
+            return self.with_heads()
+        if self._data.startswith(MAGIC):
+            return self.evidence()
+        raise CaptureError("not a capture of version 2, 3 or 4")
+
+    def _other_firsts(self) -> tuple[OtherFirst, ...]:
+        bins = self._varint()
+        if not 0 < bins <= _MAX_BINS:
+            raise CaptureError(f"{bins} bins are too many or none")
+        return tuple(
+            OtherFirst(
+                row=self._floats(bins),
+                entropy=self._shorts(1)[0],
+                trajectories=tuple(self._varint() for _ in range(self._varint())),
+            )
+            for _ in range(self._varint())
+        )
 
     def evidence(self) -> Evidence:
         code, self.spec_k = self._take(2)
@@ -245,6 +289,7 @@ class _Reader:
             seeds=tuple(seeds),
             row_digests=tuple(digests),
             rounds=tuple(rounds),
+            other_firsts=self._others,
         )
 
     def _round(self, trajectory: int, step: int) -> RoundEvidence:
@@ -268,8 +313,9 @@ class _Reader:
                 q_picks.append(Bracket(before=self._double(), total=self._near_one()))
         token = self._token()
         index, token_q, picked = token - self.bin_start, None, None
-        token_p = self.first_row[index] if index < self.n_bins else 0.0
-        entropies: tuple[int, ...] = (self.first_entropy,)
+        first, entropy = self._own.get(trajectory, (self.first_row, self.first_entropy))
+        token_p = first[index] if index < len(first) else 0.0
+        entropies: tuple[int, ...] = (entropy,)
         if not of_first:
             (token_p,) = self._floats(1)
             token_q = self._floats(1)[0] if recovered and of_network else None
@@ -303,7 +349,7 @@ class _Reader:
         body = self._take(self._varint())
         if not body.startswith(MAGIC):
             raise CaptureError("version 3 does not hold one of version 2")
-        evidence = decode_evidence(body)
+        evidence = _Reader(body, self._others).capture()
         n = self._varint()
         pool = split_pool(self._take(n * WIDTH), n)
         rounds = []

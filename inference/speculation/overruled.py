@@ -6,10 +6,10 @@ pair also rejects where its target reads the numbers differently; its news twin 
 """
 
 from dataclasses import dataclass
-from math import fsum, log
+from math import fsum
 
 from inference.speculation.evidence import Evidence, Judge
-from inference.speculation.rounds import QTable, row_values
+from inference.speculation.rounds import QTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +54,3 @@ def overruled(
         )
         for bar, drafts in sorted(found.items())
     )
-
-
-def first_row_distance(evidence: Evidence, table: QTable) -> tuple[float, float] | None:
-    """Return total variation and KL(target || drafter), nats, of the first bar's rows.
-
-    None if its draft was not decided, or came from no table.
-
-    Raises:
-        CaptureError: when the table lacks the state.
-    """
-    states = {r.states[0] for r in evidence.rounds if r.step == 0 and r.states}
-    if len(states) != 1:
-        return None
-    p, q = evidence.first_row, row_values(table.row(states.pop()))
-    variation = 0.5 * fsum(abs(a - b) for a, b in zip(p, q, strict=True))
-    return variation, fsum(a * log(a / b) for a, b in zip(p, q, strict=True) if a > 0.0)

@@ -6,7 +6,7 @@ teacher forcing. Rows agree within a tolerance only, because float32 sums in ano
 in their last bits.
 
     compared   the probabilities of drafts and tokens, the sums before picked entries, the
-               entropies, the whole first row, of the target and of the network drafter
+               entropies, every whole first row, of the target and of the network drafter
     not        the table drafter's rows (exact, from its file); digests of raw logits and a
                network's unverified drafts, which only the record's digest protects
 """
@@ -97,13 +97,15 @@ def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
     """
     if not evidence.rounds:
         raise CaptureError("the record holds no rounds")
-    pairs = [
-        _pair(f"first row {i}", a, b)
-        for i, (a, b) in enumerate(zip(evidence.first_row, rows.target[0][0], strict=True))
-    ]
     numbers = _Numbers(evidence, table)
     entropies = [_entropies(path) for path in rows.target]
-    pairs.append(_entropy("first entropy", evidence.first_entropy, entropies[0][0]))
+    pairs = []
+    usual = (evidence.first_row, evidence.first_entropy)
+    for n, (first, entropy) in {0: usual, **evidence.own_firsts()}.items():
+        name = f"trajectory {n} first" if n else "first"
+        gaps = enumerate(zip(first, rows.target[n][0], strict=True))
+        pairs += [_pair(f"{name} row {i}", a, b) for i, (a, b) in gaps]
+        pairs.append(_entropy(f"{name} entropy", entropy, entropies[n][0]))
     for r in evidence.rounds:
         drafted = None if rows.draft is None else rows.draft[r.trajectory][r.step :]
         pairs.extend(numbers.round(r, rows.target[r.trajectory][r.step :], drafted))

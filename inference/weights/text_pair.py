@@ -24,6 +24,7 @@ from inference.codec.codec import ReturnCodec
 from inference.codec.scaled import codec_named
 from inference.codec.text.codec import TextCodec, normal_table
 from inference.errors import CodecError, RegistryError
+from inference.speculation.rounds import DrafterKind
 from inference.weights.registry import (
     MANIFEST,
     TABLE,
@@ -36,6 +37,8 @@ from inference.weights.registry import (
 
 _CONFIG: Final = "config.json"
 _TOKENIZER: Final = "tokenizer.json"
+HEAD_SIZES: Final = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+"""Sizes of an attention head that vLLM's kernels for CPUs have."""
 MODEL_LENGTH_MAX: Final = 4096
 """Most tokens of prompt and answer of a text model."""
 
@@ -148,6 +151,28 @@ def _names(directory: Path) -> Iterator[str]:
             yield name
 
 
+def check_runs(pair: ModelPair, drafter: DrafterKind) -> None:
+    """Say of a pair, without loading it, why an engine with this drafter could not serve it.
+
+    Raises:
+        RegistryError: the drafter needs a draft that is not there, the pair was pinned for another
+            codec, or a head size does not run; says which and what to do.
+    """
+    if drafter is DrafterKind.NETWORK and not pair.has_draft:
+        raise missing_draft(pair)
+    codec_for(pair)
+    if pair.kind == TEXT_KIND:
+        for role in ("target", *(("draft",) if pair.has_draft else ())):
+            _check_runs(role, pair.directory / role)
+
+
+def missing_draft(pair: ModelPair) -> RegistryError:
+    """Return the error of a pair that cannot draft with a network."""
+    return RegistryError(
+        f"{pair.model_id} has no draft network: set COUNTERSIGN_ENGINE__DRAFTER=table"
+    )
+
+
 def _check_models(directory: Path, names: list[str], codec: TextCodec) -> None:
     sizes = {}
     for role in ("target", "draft"):
@@ -156,6 +181,7 @@ def _check_models(directory: Path, names: list[str], codec: TextCodec) -> None:
             continue
         if f"{role}/{_CONFIG}" not in own or not any(n.endswith(".safetensors") for n in own):
             raise RegistryError(f"{role} needs {_CONFIG} and at least one *.safetensors file")
+        _check_runs(role, directory / role)
         sizes[role] = int(_config(directory / role).get("vocab_size", 0))
     if sizes["target"] < codec.vocab_size:
         raise RegistryError(
@@ -169,6 +195,20 @@ def _check_models(directory: Path, names: list[str], codec: TextCodec) -> None:
     found = {(directory / name).read_bytes() for name in both if name in names}
     if len(found) > 1:
         raise RegistryError("target and draft must have the same tokenizer.json")
+
+
+def _check_runs(role: str, folder: Path) -> None:
+    """Raise `RegistryError` for a model that the engine's attention cannot compute on a CPU."""
+    config = _config(folder)
+    heads = int(config.get("num_attention_heads") or 0)
+    size = int(
+        config.get("head_dim") or (int(config.get("hidden_size", 0)) // heads if heads else 0)
+    )
+    if size not in HEAD_SIZES:
+        raise RegistryError(
+            f"{role}/{_CONFIG}: a head size of {size} does not run on a CPU; the engine has "
+            f"{', '.join(map(str, HEAD_SIZES))} (head_dim, or hidden_size / num_attention_heads)"
+        )
 
 
 def _config(folder: Path) -> dict[str, Any]:

@@ -5,5 +5,6 @@ Not here: what a value means.
     words      the closed lists of a verdict: actions, rules, outcomes, units, reasons
     canonical  canonical bytes and digests
     documents  dataclasses to documents and back
+    money      minor units of a currency
     terms      listed terms in a text, folded word by word
 """

@@ -3,6 +3,7 @@
 Not here: rules.
 
     stated    a number with its unit and its reasons
+    deployment  what a policy asks of the way to pilot and live
     families  numbers of the rules that came with format 2
     policy    limits and parameters, parsed strictly
     jurisdiction  what a jurisdiction asks of a policy

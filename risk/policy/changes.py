@@ -28,7 +28,7 @@ LOWER_LOOSENS: Final = frozenset(
     {
         *("directional_p_up_min", "paths_min", "cooling_days", "message_reserve"),
         *("duplicate_window", "no_trade_band", "signatures_min", "not_before_us", "armed"),
-        "loosening_wait_us",
+        *("loosening_wait_us", "sessions_min", "session_span_min", "trading_days_min"),
         *loosening(Looser.LOWER),
     }
 )

@@ -18,6 +18,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from risk.errors import DocumentError, PolicyError
 from risk.forms.canonical import JSON, JSON_SAFE, canonical_bytes, digest
+from risk.intent import Symbol
+from risk.policy.deployment import DeploymentLimits
 from risk.policy.families.families import Families
 from risk.policy.stated import (
     BasisPoints,
@@ -109,7 +111,7 @@ class ClassPolicy(PolicyModel):
 class InstrumentPolicy(PolicyModel):
     """Numbers of one instrument; a `short_max` of 0 forbids selling short."""
 
-    symbol: Name
+    symbol: Symbol
     asset_class: Name
     order_qty_max: Lots
     position_max: Lots
@@ -181,6 +183,7 @@ class Policy(PolicyModel):
         expires_us: Wall-clock end; from then on everything is refused.
         loosening_wait_us: Cooling time of a looser successor; absent: the mode's (paper none).
         packs: Packs of jurisdictions whose limits it keeps, by code; absent: none.
+        deployment: What must be on record before pilot or live; absent: neither begins.
         families: Numbers of the rules that came with format 2; absent in format 1.
     """
 
@@ -195,6 +198,7 @@ class Policy(PolicyModel):
     signatures_min: Annotated[int, Field(ge=2, le=16)]
     loosening_wait_us: Annotated[int, Field(ge=0, le=WAIT_US_MAX)] | None = None
     packs: tuple[PackUsed, ...] | None = None
+    deployment: DeploymentLimits | None = None
     classes: tuple[ClassPolicy, ...]
     instruments: tuple[InstrumentPolicy, ...]
     account: AccountPolicy

@@ -87,8 +87,9 @@ def _policy_lines(policy: Policy) -> Iterator[str]:
         yield f"symbol = {_toml(one.symbol)}"
         yield f"asset_class = {_toml(one.asset_class)}"
         yield from _number_lines(one, "instruments")
-    for name in ("account", "approval", "sizing"):
-        part = getattr(policy, name)
+    for name in ("account", "approval", "sizing", "deployment"):
+        if (part := getattr(policy, name)) is None:
+            continue
         yield from ("", f"# {_title(part)}")
         yield from _number_lines(part, name)
     for name, family in () if policy.families is None else policy.families.parts():

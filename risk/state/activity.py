@@ -69,6 +69,7 @@ class ActivityFold:
         default_factory=lambda: {size: deque(maxlen=size) for size in BURST_SIZES}
     )
     _bursts: Counter[int] = field(default_factory=Counter)
+    _day: str = ""
     _messages_day: int = 0
     _fills_day: int = 0
     _orders_day: int = 0
@@ -100,6 +101,9 @@ class ActivityFold:
         return self._by.setdefault(symbol, _Instrument())
 
     def _start_day(self, event: DayStarted) -> None:
+        if event.day <= self._day:  # as the book has it: the same day begins once
+            return
+        self._day = event.day
         for one in self._by.values():
             one.day_lots = 0
         self._messages_day = self._fills_day = self._orders_day = self._brief_day = 0

@@ -1,7 +1,6 @@
 """The book of one account, folded from committed events: positions, losses, reservations.
 
-Not here: average cost (`risk/state/holding.py`), limits (`risk/policy/policy.py`), and the records
-behind the events (the gateway).
+Not here: average cost (`holding`), limits (`risk/policy`), the records behind events (the gateway).
 
 Rules:
 - `apply` is pure: the same events in the same order give the same book.
@@ -10,10 +9,10 @@ Rules:
   an order that was sent; releasing it changes nothing.
 - A replace adds to the reservation before it leaves, and takes away when the broker answered.
 - A late fill (no reservation, or more than was open) is booked and counted.
-- No event lowers the peak equity; after a bust the book is folded again (`risk/state/busts.py`).
+- No event lowers the peak; after a bust or a corrected mark all is folded again (`busts`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from risk.errors import BookError
@@ -197,16 +196,17 @@ class OrderClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A price at which positions are valued."""
+    """A price at which positions are valued; `mark` is its number for a correction, or 0."""
 
     instrument: str
     price_ticks: int
     time_us: int
+    mark: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayStarted:
-    """A trading day begins at the last marks; the same day again changes nothing."""
+    """A trading day, an ISO date, begins at the last marks; the same or an earlier one does not."""
 
     day: str
     time_us: int
@@ -393,7 +393,7 @@ def _measured(
 
 
 def _start_day(book: Book, event: DayStarted) -> Book:
-    if event.day == book.day.day:
+    if event.day <= book.day.day:
         return book
     equity = book.equity_minor
     day = DayResult(day=event.day, start_minor=equity, low_minor=equity)

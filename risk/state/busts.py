@@ -1,10 +1,12 @@
-"""The fold of a book whose trades the broker may later bust or correct.
+"""The fold of a book whose trades the broker may later bust or correct, and persons its marks.
 
 Not here: what one event does to a book (`risk/state/book.py`).
 
 Rules:
 - After a bust the whole book is as if the trade had never been; after a correction, as if the
   trade had been the corrected one from the start.
+- After the correction of marks the book is as if they had been the corrected ones from the start:
+  the peak that a wrong mark made goes with it, and the day's low.
 - An order that works again reserves what it may still execute.
 - A person's adjustment counts as executed: the order reserves its quantity less trades and
   adjustments, at least zero.
@@ -13,7 +15,7 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from risk.errors import BookError
 from risk.intent import Side
@@ -22,6 +24,7 @@ from risk.state.book import (
     Book,
     BookEvent,
     Filled,
+    Marked,
     OrderClosed,
     Released,
     Reserved,
@@ -58,6 +61,20 @@ class Reopened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarksCorrected:
+    """Marks of an instrument from one number to another were wrong.
+
+    `price_ticks` is what they should have been; None if the ones before them should have stood.
+    """
+
+    instrument: str
+    first: int
+    last: int
+    price_ticks: int | None
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
     """A person booked or took out a quantity that differs from the order's reports.
 
@@ -69,8 +86,9 @@ class Adjusted:
 
 
 KeptEvent: TypeAlias = BookEvent | Adjusted | Adjustment
-FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened
-_UNDOING: Final = (TradeUndone, Reopened)  # a union written where it is asked is made each time
+FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened | MarksCorrected
+# a union written where it is asked is made each time
+_UNDOING: Final = (TradeUndone, Reopened, MarksCorrected)
 _ADJUSTING: Final = (Opened, CashMoved, Split, TradedBeside)
 
 
@@ -96,15 +114,25 @@ class BookFold:
             self._events.append(event)
             return
         again = BookFold(self.start)
-        kept = (
-            without_its_end(self._events, event.decision_id)
-            if isinstance(event, Reopened)
-            else surviving(self._events, event)
-        )
-        for one in kept:
+        for one in _kept(self._events, event):
             again.take(one)
         latest = max(self.book.as_of_us, event.time_us)
         self.book, self._events = replace(again.book, as_of_us=latest), again._events
+
+
+def _kept(
+    events: Iterable[KeptEvent], event: TradeUndone | Reopened | MarksCorrected
+) -> list[KeptEvent]:
+    """Return the events as they are after one that undoes some of them."""
+    match event:
+        case Reopened():
+            return without_its_end(events, event.decision_id)
+        case TradeUndone():
+            return surviving(events, event)
+        case MarksCorrected():
+            return remarked(events, event)
+        case _:
+            assert_never(event)
 
 
 def _folded(book: Book, before: Sequence[KeptEvent], event: KeptEvent) -> Book:
@@ -164,6 +192,23 @@ def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEven
                 left.append(event)
     if not found:
         raise BookError(f"trade {undone.trade} is not in the book")
+    return left
+
+
+def remarked(events: Iterable[KeptEvent], corrected: MarksCorrected) -> list[KeptEvent]:
+    """Return the events with the corrected marks, or without them."""
+    left: list[KeptEvent] = []
+    price = corrected.price_ticks
+    for event in events:
+        if not (
+            isinstance(event, Marked)
+            and event.instrument == corrected.instrument
+            and event.mark > 0
+            and corrected.first <= event.mark <= corrected.last
+        ):
+            left.append(event)
+        elif price is not None:
+            left.append(replace(event, price_ticks=price))
     return left
 
 

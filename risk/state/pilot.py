@@ -35,7 +35,8 @@ class PilotLimits:
         price_max_minor: highest limit price of one unit, in minor units.
         value_max_minor: largest value of one order, in minor units.
         orders_per_day: orders announced on one day, UTC.
-        position_max_lots: largest position in one instrument, either way, with what is pending.
+        position_max_lots: the firm's largest position in one instrument, over all accounts, either
+            way, with what is pending.
     """
 
     instruments: tuple[str, ...]
@@ -62,8 +63,8 @@ class PilotOrder:
         price_minor: its limit price for one unit.
         value_minor: its value at the worst price that the rules saw.
         earlier_orders: other orders that were announced on the same day.
-        held_lots: the signed position.
-        pending_lots: what other orders on the same side may still execute.
+        held_lots: the firm's signed position.
+        pending_lots: what other orders of the firm on the same side may still execute.
     """
 
     instrument: str

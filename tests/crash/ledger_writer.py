@@ -113,7 +113,7 @@ def _draft(idem_key: str, thread: str, digest: bytes, *, small: bool) -> Draft:
             "offset": int.from_bytes(sha256(idem_key.encode()).digest()[:6]),
             "raw": text,
             "msg_type": "8",
-            "digest": digest.hex()[:16] * 4,
+            "digest": sha256(text.encode()).hexdigest(),
         },
         actor="fix",
         idem_key=idem_key,

@@ -22,6 +22,7 @@ class AnswersAtOnce:
         self.cancel_answer = HandResult(outcome="sent", msg_seq_num=9)
         self.hand_answer: HandResult | None = None
         self.sweeps = 0
+        self.deck: tuple[str, ...] = DECK
         self._executions = self._offset = self._answered = 0
 
     def prepare(self, cl_ord_id: str, fields: tuple[tuple[int, str], ...]) -> None:
@@ -72,7 +73,7 @@ class AnswersAtOnce:
         reports = []
         for place in range(self._answered, len(self.orders)):
             name, order = self.orders[place]
-            outcome = DECK[place % len(DECK)]
+            outcome = self.deck[place % len(self.deck)]
             quantity = int(order[38])
             half = quantity // 2
             parts = {"fill": (quantity,), "partial": (half, quantity - half)}.get(outcome, (0,))

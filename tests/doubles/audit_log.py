@@ -69,16 +69,18 @@ def started() -> Draft:
     )
 
 
-def policy(digest: str) -> Draft:
-    """Draft an activated policy."""
+def policy(name: str) -> Draft:
+    """Draft an activated policy, which one role signed."""
+    document: dict[str, JSON] = {"name": name, "signatures_min": 1}
+    digest = policy_digest(name)
     return Draft(
         stream="control",
         kind=Kind.POLICY_ACTIVATED,
         payload={
             "policy_digest": digest,
-            "policy": {},
-            "signatures": [],
-            "signed_by": [],
+            "policy": document,
+            "signatures": [{"role": "risk", "signer": "ada", "signature": "0" * 128}],
+            "signed_by": ["risk:ada"],
             "reason": "test",
         },
         actor="gateway",
@@ -86,23 +88,26 @@ def policy(digest: str) -> Draft:
     )
 
 
-def judged(decision: str, digest: str) -> Draft:
-    """Draft a verdict under a policy."""
-    empty: dict[str, JSON] = dict.fromkeys(
-        ("intent", "verdict", "basis_seq", "kill_epoch", "market_now_us", "send_before_us"), 0
-    )
+def policy_digest(name: str) -> str:
+    """Return the digest of a policy that `policy` drafts."""
+    document = json.dumps({"name": name, "signatures_min": 1}, separators=(",", ":"))
+    return sha256(f"countersign.policy/1\n{document}".encode()).hexdigest()
+
+
+def asked(decision: str, digest: str) -> Draft:
+    """Draft an intent that names a policy."""
     return Draft(
         stream=f"decision/{decision}",
-        kind=Kind.VERDICT_GIVEN,
+        kind=Kind.INTENT_RECEIVED,
         payload={
             **RUN,
-            **empty,
             "decision_id": decision,
+            "client_key": "k",
+            "request": {},
             "policy_digest": digest,
-            "reservation": None,
         },
         actor="gateway",
-        idem_key="verdict:0",
+        idem_key="intent:k",
     )
 
 
@@ -111,7 +116,12 @@ def inbound(offset: int) -> Draft:
     return Draft(
         stream="session/EMS",
         kind=Kind.FIX_INBOUND,
-        payload={"offset": offset, "raw": "8=FIX.4.4\x01", "msg_type": "8", "digest": "3" * 64},
+        payload={
+            "offset": offset,
+            "raw": "8=FIX.4.4\x01",
+            "msg_type": "8",
+            "digest": sha256(b"8=FIX.4.4\x01").hexdigest(),
+        },
         actor="fix",
         idem_key=f"inbound:{offset}",
     )
@@ -154,23 +164,23 @@ def snapshot(decision: str, blob: str) -> Draft:
     )
 
 
-def sent(decision: str) -> Draft:
-    """Draft a sent replace with its raw FIX message; no verdict has to stand before it."""
+def cancelling(decision: str) -> Draft:
+    """Draft a request to cancel; no verdict has to stand before it."""
     return Draft(
         stream=f"decision/{decision}",
-        kind=Kind.REPLACE_SENT,
+        kind=Kind.CANCEL_REQUESTED,
         payload={
             "account": "acc",
             "decision_id": decision,
-            "cl_ord_id": "ABC",
             "orig_cl_ord_id": "AAA",
-            "msg_seq_num": 2,
-            "session_epoch": 0,
-            "raw_digest": "2" * 64,
-            "raw": "8=FIX.4.4\x0135=G\x0111=ABC\x0110=000\x01",
+            "session": "EMS",
+            "requested_by": "ada",
+            "role": "operator",
+            "client_key": "k",
+            "reason": "test",
         },
-        actor="gateway",
-        idem_key="replace_sent:ABC",
+        actor="person:ada",
+        idem_key="cancel_requested:ada:k",
     )
 
 
@@ -268,8 +278,8 @@ def small_log() -> MemoryLog:
     log = MemoryLog()
     blob = b"snapshot"
     log.blobs[sha256(blob).digest()] = blob
-    log.append(note("one"), snapshot("d1", sha256(blob).hexdigest()))
-    log.append(sent("d1"))
+    log.append(started(), snapshot("d1", sha256(blob).hexdigest()))
+    log.append(cancelling("d1"))
     log.append(note("two"), sealed("d1"))
     log.checkpoint()
     log.append(snapshot("d2", sha256(blob).hexdigest()), refused("d2"))

@@ -23,11 +23,11 @@ from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,
     TIME_US,
+    cancelling,
     flipped,
     inbound,
     note,
     sealed,
-    sent,
     snapshot,
     started,
 )
@@ -52,10 +52,10 @@ def fill(dsn: str, vault: Vault | None = None) -> None:
     with Ledger.open(config, SIGNER, lambda: TIME_US, vault=vault) as ledger:
         blob = ledger.put_blob(b"snapshot")
         ledger.append(started(), snapshot("d1", blob), first)
-        ledger.append(sent("d1"), second, sealed("d1"))
+        ledger.append(cancelling("d1"), second, sealed("d1"))
         ledger.checkpoint_now()
         for number in range(2, 6):
-            ledger.append(snapshot(f"d{number}", blob), sent(f"d{number}"), inbound(number))
+            ledger.append(snapshot(f"d{number}", blob), cancelling(f"d{number}"), inbound(number))
         ledger.checkpoint_now()
         ledger.append(*(sealed(f"d{number}") for number in range(2, 6)))
         ledger.checkpoint_now()

@@ -1,8 +1,11 @@
 """Ask both verifiers the same question, as an outsider does, and hold one against the other."""
 
+import contextlib
+import io
+import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
@@ -51,6 +54,17 @@ def both_about(log: SignedLog, folder: Path, capsys: pytest.CaptureFixture[str])
     return both(capsys, str(dump), "--key", str(SIGNER.vkey))
 
 
+def checked(
+    log: SignedLog, fills: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], *more: str
+) -> tuple[int, str]:
+    """Run both verifiers as an outsider does; return the exit code and what they said."""
+    dump, file = tmp_path / "ledger.dump", tmp_path / "fills"
+    dump.write_bytes(b"".join(dump_of(log)))
+    file.write_bytes(fills)
+    asked = [str(dump), "--key", str(SIGNER.vkey), "--broker-fills", str(file), *more]
+    return both(capsys, *asked)
+
+
 def told(kind: Kind, **changes: object) -> Change:
     """Return a change of the payload of one kind; a function is given the old value."""
 
@@ -63,3 +77,37 @@ def told(kind: Kind, **changes: object) -> Change:
         return replace(draft, payload=payload)
 
     return change
+
+
+def judged_by_both(
+    asked: Mapping[str, tuple[SignedLog, Sequence[str]]], folder: Path
+) -> dict[str, tuple[int, str]]:
+    """Return exit code and what was said of each log, which must be the same of both.
+
+    Each comes with more options. The second verifier judges all in one process.
+    """
+    node = shutil.which("node")
+    if node is None:
+        raise AssertionError("the second verifier's tests need Node 18 or later")
+    calls: list[list[str]] = []
+    found: dict[str, tuple[int, str]] = {}
+    for number, (name, (log, options)) in enumerate(asked.items()):
+        dump = folder / f"log-{number}.dump"
+        dump.write_bytes(b"".join(dump_of(log)))
+        calls.append([str(dump), "--key", str(SIGNER.vkey), *options])
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            code = main(calls[-1])
+        found[name] = (code, said.getvalue())
+    many = [node, "--no-warnings", str(Path(__file__).with_name("many_verdicts.mjs"))]
+    done = subprocess.run(
+        many, input=json.dumps(calls), capture_output=True, text=True, timeout=600, check=True
+    )
+    for (name, (code, text)), (second, lines) in zip(
+        found.items(), json.loads(done.stdout), strict=True
+    ):
+        if (second, lines) != (code, text.splitlines()):
+            differs = "\n".join(unified_diff(text.splitlines(), lines))
+            raise AssertionError(f"{name}: {code} and {second}\n{differs}")
+    for call in calls:
+        Path(call[0]).unlink()
+    return found

@@ -4,8 +4,10 @@ What the broker said is kept when it is said, before anything of ours reads it.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,11 +18,9 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
 from fix.wire.identity import cl_ord_id
-from gateway.desk.persons.adjustment import adjustment_statement
-from gateway.desk.requests import AdjustRequest
-from gateway.installation.keys.keyring import SIGNING_ROLES
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
 from tests.doubles.memory_desk import MemoryDesk
+from tests.doubles.signing_anew import signing
 from tests.doubles.walk_scenes import quantity
 
 COLUMNS = "cl_ord_id,exec_id,instrument,side,quantity,price,account,time"
@@ -80,6 +80,8 @@ class Broker:
         for digest in self.desk.log._blobs:  # noqa: SLF001 - what a dump has
             log.blobs[bytes.fromhex(digest)] = self.desk.log.blob(digest) or b""
         log = written_again(log, _with_earlier_seeds)
+        named = f"{LOG}#{bytes(log.rows[0]['leaf']).hex()}"
+        log = written_again(log, signing(self.desk.small.desk.own.keyring, named), log.names)
         self.sent = [log.renamed(raw) for raw in self.sent]
         return log
 
@@ -108,11 +110,25 @@ def _with_earlier_seeds(draft: Draft) -> Draft:
     return replace(draft, payload=payload)
 
 
-def written_again(old: SignedLog, change: Callable[[Draft], Draft]) -> SignedLog:
+_NAMING = frozenset({Kind.VERDICT_GIVEN, Kind.REPLACE_REQUESTED, Kind.CANCEL_REQUESTED})
+"""Kinds after whose leaf a message to the broker is named."""
+
+
+def _with_digest(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a payload whose message was renamed, with the digest of the new message."""
+    for name in {"digest", "raw_digest"} & payload.keys() if "raw" in payload else ():
+        payload[name] = sha256(payload["raw"].encode("latin-1")).hexdigest()
+    return payload
+
+
+def written_again(
+    old: SignedLog, change: Callable[[Draft], Draft], names: Mapping[str, str] | None = None
+) -> SignedLog:
     """Return a log as somebody with all keys would write it: changed, named anew, signed.
 
     Every hash is computed again. What names a changed leaf (the ClOrdIDs, in records and in raw
     messages too) names the new one, so that the log is sound in itself.
+    `names` are how `old` had renamed them.
     """
     log = SignedLog(position=replace(empty_position(), log=LOG), blobs=old.blobs)
     for row in old.rows:
@@ -121,39 +137,29 @@ def written_again(old: SignedLog, change: Callable[[Draft], Draft]) -> SignedLog
         draft = Draft(
             stream=row["stream"],
             kind=Kind(row["kind"]),
-            payload=json.loads(log.renamed(bytes(row["payload"]).decode())),
+            payload=_with_digest(json.loads(log.renamed(bytes(row["payload"]).decode()))),
             actor=row["actor"],
             idem_key=log.renamed(row["idem_key"]),
         )
         log.append(change(draft))
         before, leaf = bytes(row["leaf"]), bytes(log.rows[-1]["leaf"])
-        if draft.kind is Kind.VERDICT_GIVEN:
-            log.names[before.hex()] = leaf.hex()
+        log.names[before.hex()] = leaf.hex()
+        if draft.kind in _NAMING:
             log.names[cl_ord_id(before)] = cl_ord_id(leaf)
     log.checkpoint()
+    for first, second in (names or {}).items():
+        log.names[first] = log.names.get(second, second)
     return log
 
 
-def signed_again(broker: Broker) -> SignedLog:
-    """Return the broker's desk's log with its adjustments signed for that log.
-
-    Its origin and first leaf are not those of the desk's own, which the officers signed for.
-    """
-    log = broker.ledger()
-    keyring = broker.desk.small.desk.own.keyring
-    origin = f"{LOG}#{bytes(log.rows[0]['leaf']).hex()}"
-
-    def sign(draft: Draft) -> Draft:
-        if draft.kind is not Kind.BOOK_ADJUSTED:
-            return draft
-        request = AdjustRequest.model_validate(draft.payload["terms"])
-        text = adjustment_statement(origin, request)
-        signatures = {one: keyring.signing_key(one).sign(text).hex() for one in SIGNING_ROLES}
-        return replace(draft, payload={**draft.payload, "signatures": signatures})
-
-    signed = written_again(log, sign)
-    broker.sent = [signed.renamed(raw) for raw in broker.sent]
-    return signed
+def officers(played: Broker, tmp_path: Path, *more: tuple[str, bytes]) -> list[str]:
+    """Return the options with both officers' public keys, or with others for some roles."""
+    asked: list[str] = []
+    for role, raw in {**played.desk.small.desk.own.keyring.public_keys(), **dict(more)}.items():
+        file = tmp_path / f"{role}.pub"
+        file.write_text(f"countersign-officer-public {role} {role}-officer {raw.hex()}\n")
+        asked += ["--officer", str(file)]
+    return asked
 
 
 def two_orders(desk: MemoryDesk) -> Broker:

@@ -12,7 +12,7 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.cosignature import cosign
 from audit.tlog.note import NoteSignature, parse_note
-from tests.doubles.audit_log import MemoryLog, note, sealed, sent, snapshot, started
+from tests.doubles.audit_log import MemoryLog, cancelling, note, sealed, snapshot, started
 from tests.doubles.cosigners import Cosigner
 from tests.doubles.memory_tree import consistency_path, inclusion_path
 
@@ -117,10 +117,10 @@ def evidence(third: str = "one") -> Evidence:
     digest = sha256(blob).hexdigest()
     log.blobs[bytes.fromhex(digest)] = blob
     log.append(started(), snapshot("d1", digest))
-    log.append(sent("d1"))
+    log.append(cancelling("d1"))
     log.append(note(third), sealed("d1"))
     log.checkpoint()
-    log.append(snapshot("d2", digest), sent("d2"))
+    log.append(snapshot("d2", digest), cancelling("d2"))
     log.append(sealed("d2"))
     log.checkpoint()
     log.append(note("two"))

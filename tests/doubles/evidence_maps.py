@@ -16,10 +16,10 @@ from audit.verifier import verify
 from tests.doubles.audit_log import (
     SIGNER,
     MemoryLog,
+    cancelling,
     dump_of,
     note,
     sealed,
-    sent,
     snapshot,
     started,
 )
@@ -217,7 +217,7 @@ def _old_forms(found: Collection, world: Evidence, receipt: bytes) -> None:
 def _hidden(found: Collection) -> None:
     """Logs that go on with the decision between two parts of the map that says where it ended."""
     for behind, tail in ((0, "before"), (1, "behind")):
-        log = parted(sent("d1"), behind=behind)
+        log = parted(cancelling("d1"), behind=behind)
         parts = maps_of(log)
         why = f"a record of the decision is hidden {tail} the part that names the decision"
         dump = b"".join(dump_of(log))

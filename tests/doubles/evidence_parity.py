@@ -126,7 +126,7 @@ def _keys_twice(found: Collection) -> None:
     """One idempotency key twice in one stream, which no log takes; in two streams it is two."""
     for name, keys, code in (("twice", ("k", "k"), TAMPERED), ("apart", ("k", "l"), OK)):
         odd = OddLog().add("control", "operator_note", {"text": "one"}, idem_key="k")
-        odd.add(STREAM, "approval_given", {}, idem_key=keys[0])
+        odd.add(STREAM, "reservation_released", {}, idem_key=keys[0])
         log = odd.add(STREAM, "decision_sealed", {}, idem_key=keys[1]).signed()
         why = f"keys of two records of the decision: {' and '.join(keys)}"
         found.add(f"key-{name}.jsonl", b"".join(dump_of(log)), KEY, code, why)

@@ -113,7 +113,7 @@ def add_proofs(found: Collection, world: Evidence) -> None:
     extra = genuine.extra.replace(b"countersign-record/1", b"countersign-record/2")
     data = replace(genuine, extra=extra).to_bytes()
     found.add("extra2.tlog-proof", data, KEY, NOT_CHECKABLE, "a later version of the extra data")
-    extra = genuine.extra.replace(b'"cl_ord_id":"ABC"', b'"cl_ord_id":"ABD"')
+    extra = genuine.extra.replace(b'"orig_cl_ord_id":"AAA"', b'"orig_cl_ord_id":"AAB"')
     data = replace(genuine, extra=extra).to_bytes()
     found.add("payload.tlog-proof", data, KEY, TAMPERED, "another payload under the same header")
     _unknown_kinds(found)

@@ -116,7 +116,7 @@ def _bundles(found: Collection, world: Evidence) -> None:
     found.add("d1-prefixed.zip", b"PK" + data, KEY, TAMPERED, "two bytes more before it")
     stems = sorted(bundle.records)
     last = next(stem for stem in stems if "decision_sealed" in stem)
-    middle = next(stem for stem in stems if "replace_sent" in stem)
+    middle = next(stem for stem in stems if "cancel_requested" in stem)
     for name, stem, why in (("tail", last, "last"), ("middle", middle, "middle")):
         kept = {key: item for key, item in bundle.records.items() if key != stem}
         cut = replace(bundle, records=kept).to_zip()

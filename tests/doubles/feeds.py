@@ -113,6 +113,7 @@ class KeptInMemory:
     def __init__(self) -> None:
         self.rows: list[BarItem] = []
         self.events: list[EventItem] = []
+        self.waiting: dict[str, list[BarItem]] = {}
         self.positions: dict[str, dict[str, Any]] = {}
         self.away = False
 
@@ -134,6 +135,11 @@ class KeptInMemory:
         if self.away:
             raise NotReadyError(part="the table of bars", state="away")
         self.rows += bars
+
+    def keep_waiting(self, source: str, bars: Sequence[BarItem]) -> None:
+        if self.away:
+            raise NotReadyError(part="the table of bars", state="away")
+        self.waiting[source] = list(bars)
 
     def keep_events(self, events: Sequence[EventItem], received_us: int) -> None:
         assert received_us

@@ -29,7 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from fix.wire.messages import SOH, parse, timestamp
+from fix.wire.fields import SOH
+from fix.wire.messages import parse, timestamp
 from tests.doubles.fix_world import ROOT, broker_at, quotes_above, wall_us
 
 SCENARIOS = ROOT / "tests" / "integration" / "fix" / "acceptance" / "scenarios"

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from gateway.installation.keys.officers import make_officer_key
 from gateway.installation.keys.roles import SigningRole
-from gateway.installation.settings import load
+from gateway.installation.settings import LiabilitySettings, load
 from gateway.installation.state import StateFolder
+
+LIABLE = LiabilitySettings(deployer="a firm", compute_operator="a firm")
+"""What `serve` needs to know of who answers for decisions."""
 
 
 def part_with_officers(keys: Path, home: Path) -> dict[str, Path]:

@@ -29,7 +29,7 @@ def commands_of_the_page() -> tuple[list[str], list[str]]:
     section = PAGE.read_text().split("## From an empty folder to an order\n")[1].split("\n## ")[0]
     first, second = re.findall(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     joined = first.replace("\\\n", " ").splitlines()
-    return joined, [f"curl{one}".rstrip() for one in second.split("curl")[1:]]
+    return joined, re.split(r"\n(?=curl|split)", second.strip())
 
 
 def make_desk(

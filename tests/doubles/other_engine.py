@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from asyncfix import AsyncFIXDummyServer, ConnectionState, FIXMessage, Journaler
+from asyncfix.codec import Codec
 from asyncfix.errors import FIXMessageError
 from asyncfix.message import MessageDirection
 from asyncfix.protocol import FIXProtocol44
@@ -22,10 +23,13 @@ from asyncfix.protocol.schema import FIXSchema
 from asyncfix.session import FIXSession
 from typing_extensions import override
 
-from tests.doubles.plain_broker import PlainBroker, Reply
+from tests.doubles.misreporting_broker import RAW, MisreportingBroker
+from tests.doubles.plain_broker import Reply
 
 STANDARD = Path(sys.prefix) / "share" / "quickfix" / "FIX44.xml"
 US, THEM = "BROKER", "COUNTERSIGN"
+SOH = "\x01"
+REJECT = "3"
 
 
 class CapturedJournal(Journaler):
@@ -48,6 +52,24 @@ class CapturedJournal(Journaler):
             file.write(json.dumps(row) + "\n")
 
 
+class SpoilingCodec(Codec):
+    """The engine's own codec, which puts bytes of its owner's at the end of the next message."""
+
+    def __init__(self, protocol: FIXProtocol44) -> None:
+        super().__init__(protocol)
+        self.tail = ""
+
+    @override
+    def encode(self, msg: FIXMessage, session: FIXSession, raw_seq_num: bool = False) -> str:
+        whole = super().encode(msg, session, raw_seq_num)
+        tail, self.tail = self.tail, ""
+        if not tail:
+            return whole
+        body = whole.split(SOH, 2)[2].rpartition("10=")[0] + tail
+        raw = f"8={self.protocol.beginstring}{SOH}9={len(body)}{SOH}{body}"
+        return f"{raw}10={sum(raw.encode()) % 256:03d}{SOH}"
+
+
 class OtherBroker(AsyncFIXDummyServer):
     """The broker; the engine calls it for each application message."""
 
@@ -62,7 +84,8 @@ class OtherBroker(AsyncFIXDummyServer):
             port,
             logger=logging.getLogger("broker"),
         )
-        self._book = PlainBroker(folder / "orders.json", script, "FIX.4.4")
+        self._codec = SpoilingCodec(FIXProtocol44())
+        self._book = MisreportingBroker(folder / "orders.json", script, "FIX.4.4")
         self._standard = FIXSchema(str(STANDARD))
 
     @override
@@ -76,6 +99,8 @@ class OtherBroker(AsyncFIXDummyServer):
 
     @override
     async def on_message(self, msg: FIXMessage) -> None:
+        if msg["35"] == REJECT:
+            return  # what was spoiled on purpose may be refused
         try:
             self._standard.validate(msg)
         except FIXMessageError as error:
@@ -87,8 +112,10 @@ class OtherBroker(AsyncFIXDummyServer):
             await self._say(reply)
 
     async def _say(self, reply: Reply) -> None:
-        message = FIXMessage(reply[35], {tag: text for tag, text in reply.items() if tag != 35})
+        said = {tag: text for tag, text in reply.items() if tag not in {35, RAW}}
+        message = FIXMessage(reply[35], said)
         self._standard.validate(message)
+        self._codec.tail = reply.get(RAW, "").replace("|", SOH)
         await self.send_msg(message)
 
     async def drop(self) -> None:

@@ -13,6 +13,7 @@ takes the next word of the script:
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -37,6 +38,10 @@ class BrokersOrder:
     trades: dict[str, tuple[int, str]] = field(default_factory=dict)
     before: list[str] = field(default_factory=list)
     """Its ClOrdIDs before it was replaced."""
+    fees: list[str] = field(default_factory=list)
+    """What was charged for it, decimal text."""
+    day: str = field(default_factory=lambda: time.strftime("%Y%m%d", time.gmtime()))
+    """When it came, UTC."""
 
     @property
     def done(self) -> int:
@@ -73,7 +78,7 @@ class PlainBroker:
 
     def _new(self, fields: Mapping[int, str]) -> Iterator[Reply]:
         self._refuse_again(fields[11])
-        word = self._script[len(self.orders)]
+        word = self._script[sum(bool(one.word) for one in self.orders.values())]
         qty, price = int(Decimal(fields[38])), fields[44]
         order = BrokersOrder(fields[11], fields[55], fields[54], qty, price, f"B{fields[11]}", word)
         self.orders[order.cl_ord_id] = order
@@ -83,6 +88,11 @@ class PlainBroker:
             return
         order.status = "0"
         yield self._report(order, "0")
+        yield from self._acknowledged(order)
+
+    def _acknowledged(self, order: BrokersOrder) -> Iterator[Reply]:
+        """Do what the order's word says."""
+        word, qty = order.word, order.qty
         if word in {"fill", "half"}:
             yield self._trade(order, qty // 2)
         if word in {"fill", "bust", "correct"}:

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from fix.errors import MessageError
-from fix.wire.messages import SOH, parse, timestamp, wire_text
+from fix.wire.fields import SOH
+from fix.wire.messages import parse, timestamp, wire_text
 from tests.doubles.fix_world import wall_us
 
 
@@ -69,13 +70,18 @@ class RawBroker:
             self._link, _ = self.listener.accept()
         except OSError:
             return
+        # The child may hang up between a message of its and our answer: then nobody is left to
+        # answer, which ends this conversation and is no fault.
+        with self._link as link, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._read_until_the_end(link)
+
+    def _read_until_the_end(self, link: socket.socket) -> None:
         buffer = ""
-        with self._link as link:
-            while chunk := link.recv(65536):
-                buffer += chunk.decode("latin-1")
-                while (end := buffer.find(f"{SOH}10=")) >= 0 and len(buffer) >= end + 8:
-                    raw, buffer = buffer[: end + 8], buffer[end + 8 :]
-                    self._take(raw)
+        while chunk := link.recv(65536):
+            buffer += chunk.decode("latin-1")
+            while (end := buffer.find(f"{SOH}10=")) >= 0 and len(buffer) >= end + 8:
+                raw, buffer = buffer[: end + 8], buffer[end + 8 :]
+                self._take(raw)
 
     def _take(self, raw: str) -> None:
         try:

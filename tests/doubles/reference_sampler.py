@@ -7,8 +7,8 @@ form of record.
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from inference.engine.flight import MAX_MISSES
@@ -63,6 +63,32 @@ def make_table(rows: list[Row]) -> QTable:
     return QTable(digest=hashlib.sha256(data).hexdigest(), n_bins=len(rows[0]), rows=data)
 
 
+def moved_row(row: Row, by: float) -> Row:
+    """Return a row with that much mass moved from its upper half to its lower one."""
+    half = len(row) // 2
+    share = by / half
+    halves = (*(v + share for v in row[:half]), *(v - share for v in row[half : 2 * half]))
+    return row_values(row_bytes((*halves, *row[2 * half :])))
+
+
+def with_first_rows(request: SampleRequest, by: Sequence[float], *, drafts_first: bool) -> Capture:
+    """Return a capture whose trajectories saw first rows that far apart, as batches make them."""
+    n_bins = request.allowed_range[1] - request.allowed_range[0]
+    usual, newest = target_model(n_bins), request.prompt_ids[-1]
+    rounds: list[DraftRound] = []
+    for index, (seed, moved) in enumerate(zip(request.seeds, by, strict=False)):
+        first = moved_row(usual(newest), moved)
+        calls = iter([first])
+        sampler = ReferenceSampler(
+            target=lambda token, calls=calls: next(calls, None) or usual(token),  # type: ignore[misc]
+            draft=draft_model(n_bins),
+            drafts_first=drafts_first,
+        )
+        rounds += sampler.trajectory(request, index, seed)
+    sampler = ReferenceSampler(target=usual, draft=draft_model(n_bins))
+    return replace(sampler.capture(request), rounds=tuple(rounds))
+
+
 @dataclass(kw_only=True)
 class ReferenceSampler:
     """Samples a request.
@@ -76,6 +102,7 @@ class ReferenceSampler:
     target: Model
     draft: Model | None = None
     table: QTable | None = None
+    drafts_first: bool = False
     rounds: list[DraftRound] = field(default_factory=list)
 
     def capture(self, request: SampleRequest) -> Capture:
@@ -89,7 +116,7 @@ class ReferenceSampler:
         rounds = [
             r
             for index, seed in enumerate(request.seeds)
-            for r in self._trajectory(request, index, seed)
+            for r in self.trajectory(request, index, seed)
         ]
         return Capture(
             drafter=kind,
@@ -102,11 +129,16 @@ class ReferenceSampler:
             rounds=tuple(rounds),
         )
 
-    def _trajectory(self, request: SampleRequest, index: int, seed: int) -> Iterator[DraftRound]:
+    def trajectory(self, request: SampleRequest, index: int, seed: int) -> Iterator[DraftRound]:
+        """Yield one trajectory's rounds."""
         newest, produced, misses = request.prompt_ids[-1], 0, 0
         while produced < request.n_tokens:
             ahead = min(request.spec_k, request.n_tokens - produced - 1)
-            if produced == 0 or misses >= MAX_MISSES or (self.draft or self.table) is None:
+            if (
+                (produced == 0 and not self.drafts_first)
+                or misses >= MAX_MISSES
+                or (self.draft or self.table) is None
+            ):
                 ahead = 0
             r = self._round(request, index, seed, newest, produced, ahead, misses)
             yield r

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from fix.errors import MessageError
-from fix.wire.messages import SOH, parse, timestamp, wire_text
+from fix.wire.fields import SOH
+from fix.wire.messages import parse, timestamp, wire_text
 from tests.doubles.fix_world import until, wall_us
 
 LOGON, LOGOUT, TEST, HEARTBEAT, RESEND, GAP_FILL = "A", "5", "1", "0", "2", "4"

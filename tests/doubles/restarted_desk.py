@@ -61,7 +61,8 @@ def restarted(desk: MemoryDesk, change: Change = lambda _: None, *, run_id: str 
             orders=orders,
             deadlines=section.deadlines,
             whole=set(),
-            approve=lambda standing: desk.small.desk.approved_order(standing),  # noqa: PLW0108 - made below
+            section=lambda: section,
+            scopes=lambda: desk.small.desk.scopes,
         ),
     )
     desk.small = replace(desk.small, desk=Desk(own=own))

@@ -21,6 +21,7 @@ from gateway.installation.children.simulator import free_port, wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import App, running
 from gateway.launch.plan import serving_plan
+from gateway.launch.setup.doctor import refuse_unfit
 from gateway.walk.projections.standing import Standing
 from tests.doubles.feeds import bars, quote
 from tests.doubles.operator_page import commands_of_the_page, make_desk
@@ -73,7 +74,9 @@ class ServedDesk:
 
     def start(self) -> None:
         """Serve as the folder says, with the scripted engine."""
-        plan = replace(serving_plan(load()), engine_program=PROGRAM)
+        settings = load()
+        plan = replace(serving_plan(settings), doctor=refuse_unfit(settings, lambda _: None))
+        plan = replace(plan, engine_program=PROGRAM)
         self._app = self._running.enter_context(running(plan, lambda _: None))
         self._running.enter_context(self._app.housekeeping.in_background())
         wait_for(lambda: self.app.engine.wait_ready(0.1), WITHIN_S, part="engine")

@@ -1,7 +1,14 @@
-"""Clocks that a test moves: the wall clock leaps, and time passes on both."""
+"""Clocks that a test moves: the wall clock leaps, and time passes on both.
 
+`python -m tests.doubles.set_clock DAYS COMMAND..` runs a command, and all that it starts, that many
+days ahead (`make later`).
+"""
+
+import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,3 +82,17 @@ class ShimmedClock:
         whole = self._offset.with_suffix(".new")
         whole.write_text(str(seconds))
         whole.replace(self._offset)
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command some days ahead; return its exit code."""
+    days, *command = arguments
+    with tempfile.TemporaryDirectory(prefix="countersign-later-") as folder:
+        ahead = ShimmedClock(Path(folder))
+        preload = ahead.environment["LD_PRELOAD"]
+        moved = {"LD_PRELOAD": preload, "CLOCK_SHIM_S": str(int(days) * 86_400)}
+        return subprocess.run(command, env={**os.environ, **moved}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -69,6 +69,8 @@ INSTRUMENTS = {
     )
     for p in PLAYED
 }
+PROFILE = simulator_profile(1).model_copy(update={"name": "EMSSIM"})
+"""The one session: orders are announced for it, and its broker's words are settled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +152,12 @@ def _settling(
     return SettleTools(
         ledger=ledger,
         orders=orders,
-        session="EMSSIM",
+        session=PROFILE.name,
         minor_digits=2,
         instrument=INSTRUMENTS.__getitem__,
         market_now_us=market.now_us,
         differences=section.differences,
-        resends=Resends(reader, "EMSSIM"),
+        resends=Resends(reader, PROFILE.name),
     )
 
 
@@ -178,7 +180,6 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
     word = KillWord(state / "kill.word", create=True)
-    foreign = ForeignOrders(reader, "EMSSIM")
     section = _section(ledger, reader, keyring, word, wall, send_within_us, monotonic)
     desk = Desk(
         own=DeskParts(
@@ -193,14 +194,15 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
                 ledger=ledger,
                 orders=orders,
                 broker=broker,
-                profile=simulator_profile(1),
+                profile=PROFILE,
                 instrument=INSTRUMENTS.__getitem__,
-                approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - made next
+                section=lambda: desk.own.section,
+                scopes=lambda: desk.scopes,
                 settling=lambda: True,
                 deadlines=section.deadlines,
                 wall_us=wall,
                 market_now_us=market.now_us,
-                held_back=lambda standing: held_back(standing, section),
+                held_back=lambda one: held_back(one.stops, one.standing.approving, section),
             ),
             cancels=broker,
             kill_switch=KillSwitch(
@@ -211,7 +213,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             origin="pages.test",
             parts=lambda: {"ledger": "ready"},
             telemetry=Telemetry(),
-            foreign=foreign,
+            foreign=(foreign := ForeignOrders(reader, PROFILE.name)),
             cancel_all=CancelAll(ledger, broker.sweep, lambda: _live(orders)),
             drills=Drills(word=word, child=broker, ledger=ledger, live=lambda: _live(orders)),
         )
@@ -310,7 +312,8 @@ def _start(
                 "data_cutoff_us": 1_514_764_799_999_999,
                 "equity_minor": EQUITY_MINOR,
                 "instruments": [document_of(i) for i in INSTRUMENTS.values()],
-                "order_profile": order_profile(simulator_profile(1)),
+                "order_profile": order_profile(PROFILE),
+                "fix_profile": {"name": PROFILE.name},
             },
             actor="gateway",
             idem_key=f"run_started:{RUN}",
@@ -320,9 +323,8 @@ def _start(
             kind=Kind.POLICY_ACTIVATED,
             payload={
                 "policy_digest": policy_digest(policy.policy),
-                "policy": signed_policy_document(policy)["policy"],
-                "signatures": [],
-                "signed_by": [],
+                **signed_policy_document(policy),
+                "signed_by": [f"{one.role}:{one.signer}" for one in policy.signatures],
                 "reason": "start of the run",
             },
             actor="gateway",

@@ -19,6 +19,7 @@ from gateway.feeds.sessions import load_playback
 from gateway.installation import settings
 from gateway.launch.paper.play import play
 from gateway.launch.plan import development_plan
+from gateway.walk.approval import order_of
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
@@ -42,7 +43,7 @@ def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
     """Hand the order out first and announce it afterwards: what must never happen."""
     if standing.approving is None:
         return
-    order = tools.approve(standing)
+    order = order_of(standing, tools.section())
     instrument = tools.instrument(order.intent.instrument)
     name = cl_ord_id(standing.approving.leaf)
     fields = new_order(
@@ -56,8 +57,8 @@ def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
     reach("dispatch.sending_committed")
     sending = journal_orders.order_sending(
         standing,
-        name,
         fields,
+        session=tools.profile.name,
         kill_epoch=order.kill_epoch,
         send_before_us=order.send_before_us,
         market_now_us=tools.market_now_us(),

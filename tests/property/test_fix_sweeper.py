@@ -39,8 +39,9 @@ class Kills(RuleBasedStateMachine):
         self.swallowing = False
         self.unheard: list[str] = []
         self.ids: set[str] = set()
-        self.asked: dict[tuple[str, int, int], list[int]] = {}
+        self.asked: dict[tuple[str, int, int, int], list[int]] = {}
         self.reopened = 0
+        self.kills = 0
         self.answered_epoch = self.took_back = 0
         self.mass_of = (0, 0)
 
@@ -48,6 +49,7 @@ class Kills(RuleBasedStateMachine):
 
     @rule()
     def press(self) -> None:
+        self.kills += not self.killed
         self.epoch, self.killed = self.epoch + 1, True
         self.step()
 
@@ -137,7 +139,7 @@ class Kills(RuleBasedStateMachine):
         self.up = False
         self.sweeper = Sweeper(PROFILE)
         self.answered_epoch = 0
-        self.wall_us += 1
+        self.wall_us += 1_000  # a process takes longer to start than two messages to leave
 
     @rule(ms=integers(1, 12_000))
     def wait(self, ms: int) -> None:
@@ -277,9 +279,9 @@ class Kills(RuleBasedStateMachine):
             assert not times_us or self.now_us - times_us[-1] >= least_us, "no back-off"
             times_us.append(self.now_us)
 
-    def key(self, name: str) -> tuple[str, int, int]:
-        """An order, and how often there was a reason to begin anew with all."""
-        return name, self.logons, self.renewals + self.reopened
+    def key(self, name: str) -> tuple[str, int, int, int]:
+        """An order, and how often there was a reason to begin anew with all; a new kill is one."""
+        return name, self.kills, self.logons, self.renewals + self.reopened
 
     def receive(self, sent: dict[int, str]) -> None:
         names = set(self.at_broker) if sent[35] == "q" else {sent.get(41, "")} & self.at_broker

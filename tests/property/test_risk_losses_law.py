@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from risk.state.paths.arrays import Floors, fits
 from risk.state.paths.joint import BookPaths, InstrumentPaths
-from risk.state.paths.losses import BP, BookLosses, TripLimits, book_losses
+from risk.state.paths.losses import BP, BookLosses, TripLimits, book_losses, shortfall_of
 from tests.doubles.risk_cases import bought, fold
 
 HOUR_US = 3_600_000_000
@@ -106,3 +107,25 @@ def test_what_64_bits_do_not_hold_is_not_put_into_arrays() -> None:
     assert fits(2**61, floors, 2 * 10**8)
     assert not fits(2**62, floors, 2 * 10**8)
     assert not fits(0, replace(floors, peak=2**50), 2 * 10**8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.integers(0, 4 * BP))
+def test_the_bound_is_the_estimate_plus_the_errors(
+    case: tuple[BookLosses, int], errors: int
+) -> None:
+    """The Monte Carlo error counts against the position, never for it."""
+    losses, lots = replace(case[0], errors_bp=errors), case[1]
+    held = lots * losses.twice_lot_minor
+    others = losses.paths.of("NDXN")
+    assert others is not None
+    value = losses.others.get("NDXN", 0)
+    ends = [
+        -((value * rest[-1] + held * moves[-1]) // (2 * 10**8))
+        for rest, moves in zip(others, losses.moves, strict=True)
+    ]
+    shortfall, error = shortfall_of(ends)
+    bound = shortfall + Fraction(error * errors, BP)
+    found = losses.at(lots)
+    assert found.shortfall_bound_bp == ceil(Fraction(ceil(bound) * BP, losses.equity_minor))
+    assert found.shortfall_bound_bp >= found.shortfall_bp

@@ -59,7 +59,9 @@ def test_privacy_page_has_the_retention_table_of_the_code() -> None:
 def test_every_decision_is_in_the_index() -> None:
     folder = DOCS / "decisions"
     index = (folder / "README.md").read_text()
-    listed = re.findall(r"^- \[(\d{3})\]\((\1-[\w-]+\.md)\): (.+)$", index, re.MULTILINE)
+    listed = re.findall(
+        r"^- \[(\d{3})\]\((\1-[\w-]+\.md)\): (.+?)(?:; changed by .+)?$", index, re.MULTILINE
+    )
     assert sorted(file for _, file, _ in listed) == sorted(f.name for f in folder.glob("[0-9]*.md"))
     for number, file, title in listed:
         first = (folder / file).read_text().partition("\n")[0]
@@ -188,7 +190,7 @@ def test_every_command_in_the_documents_exists_with_its_options() -> None:
 
 def test_architecture_has_a_word_on_every_folder_and_stays_short() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    assert len(text.splitlines()) <= 250
+    assert len(text.encode()) <= 24 * 1024
     parts = dict(
         re.findall(r"^\*\*`(\w+)/`\*\*(.*?)(?=^\*\*`|^## )", text, re.DOTALL | re.MULTILINE)
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.play import deal, play
 from gateway.clock import pause
 from gateway.evidence.replay.replay import replay
@@ -42,10 +42,10 @@ def test_a_bust_that_a_broker_forgot_with_its_numbers_is_found_at_the_next_logon
             order = desk.comes(desk.ask(), lambda one: one.sealed)
             desk.stop()
 
-            play(control, Act(act, order.cl_ord_id, 3))
+            play(control, BrokerAct(act, order.cl_ord_id, 3))
             told = {"bust": "H", "correct": "G"}[act]
             wait_for(lambda: told in said(broker), WITHIN_S, part=act)
-            play(control, Act("restart"))
+            play(control, BrokerAct("restart"))
             pause(0.5)  # until its numbers are gone
             desk.start()
             desk.ready()

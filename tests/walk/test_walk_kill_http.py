@@ -10,9 +10,10 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway.clock import wall_us
-from gateway.desk.persons.statements import log_id, release_statement
+from gateway.desk.persons.statements import release_statement
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.launch.app import App
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
 from tests.doubles.page_person import sign_in

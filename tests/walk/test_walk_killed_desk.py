@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.fills import write_fill_file
 from fix.simulator.play import deal, play
 from fix.wire.identity import cl_ord_id
@@ -176,12 +176,12 @@ def test_a_killed_desk_loses_no_order_no_bar_and_no_hold(
     with served_apart(desk, tmp_path / "serve.log") as first_life:
         wait_for(lambda: f"{SYMBOL} bars" not in feed_faults(desk), WITHIN_S, part="the bars")
         untouched, filling = rested(desk, broker), rested(desk, broker)
-        play(broker.config.control, Act("fill", filling, 5))
+        play(broker.config.control, BrokerAct("fill", filling, 5))
         wait_for(lambda: order(desk, filling)["filled_lots"] == 5, WITHIN_S, part="the fill")
         waiting = held(desk)
         killed(first_life, whole=whole)
     if whole:
-        play(broker.config.control, Act("fill", untouched, 3))  # nobody is there to hear it
+        play(broker.config.control, BrokerAct("fill", untouched, 3))  # nobody is there to hear it
         wait_for(lambda: len(theirs(broker)) == 2, WITHIN_S, part="the unheard fill")
     with file.open("a") as there:
         there.write(feed[-1][HALF:])
@@ -265,7 +265,7 @@ def the_yes_renewed_the_forecast_and_sent_once(
 
 def ends(desk: ServedDesk, broker: Broker, untouched: str, filling: str) -> None:
     """Let one order be filled, cancel the other."""
-    play(broker.config.control, Act("fill", untouched))
+    play(broker.config.control, BrokerAct("fill", untouched))
     wish = {"client_key": "cancel-1", "reason": "the day ends"}
     desk.post("agent", f"/v1/orders/{filling}/cancel", wish)
     for name, state in ((untouched, "FILLED"), (filling, "CANCELED")):

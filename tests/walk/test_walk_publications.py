@@ -10,7 +10,11 @@ from audit.records.kinds import Kind
 from gateway.installation.settings import load
 from gateway.launch.app import App
 from gateway.launch.commands.oversight.justifications import list_justifications
-from gateway.launch.commands.oversight.publications import add_publication, list_publications
+from gateway.launch.commands.oversight.publications import (
+    add_publication,
+    end_publication,
+    list_publications,
+)
 from gateway.launch.paper.play import open_session
 from tests.doubles.live_desk import desk, sessions
 
@@ -51,5 +55,10 @@ def test_an_act_is_recorded_once_and_shown(
         assert list_publications(settings, "auditor", as_json=True) == 0
         (listed,) = json.loads(capsys.readouterr().out)["publications"]
         assert (listed["seq"], listed["ref"]) == (record.seq, "note-7")
+        keys: dict[str, Path | None] = {"risk": None, "compliance": None}
+        assert end_publication(settings, "operator", "note-7", "a mistake", keys) == 0
+        assert "does not count any more" in capsys.readouterr().out
+        with http_of(app, "auditor") as http:
+            assert "by record" in http.get("/publications").raise_for_status().text
         assert list_justifications(settings, "auditor", as_json=False) == 0
         assert "no justification is registered" in capsys.readouterr().out

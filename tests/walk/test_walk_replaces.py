@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.play import answer as play_answer
 from fix.simulator.play import play
 from fix.wire.messages import parse
@@ -73,9 +73,9 @@ def test_an_order_is_replaced_twice_filled_in_part_and_cancelled(
         for raw in live_desk.received(live_desk.capture_of(app), "G", after_us=since_us)
     ]
     assert [one[41] for one in sent] == [name, sent[0][11]], "each names the one before"
-    play(control(app), Act("fill", sent[1][11], 5))
+    play(control(app), BrokerAct("fill", sent[1][11], 5))
     wait_for(lambda: order(agent, name)["filled_lots"] == 5, WITHIN_S, part="fill")
-    play(control(app), Act("bust", sent[1][11]))
+    play(control(app), BrokerAct("bust", sent[1][11]))
     wait_for(lambda: order(agent, name)["filled_lots"] == 0, WITHIN_S, part="bust")
     assert agent.http.post(
         f"/v1/orders/{name}/cancel", json={"client_key": "c-1", "reason": "enough"}

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.clock import date_of
 from gateway.evidence.answers.questions import QUESTIONS
-from gateway.evidence.statement import date_of
 from gateway.launch.paper.play import case_of, open_session
 from gateway.launch.run import await_engine
 from gateway.telemetry.console import Progress

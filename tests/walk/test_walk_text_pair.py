@@ -43,6 +43,7 @@ class World:
             "COUNTERSIGN_ENGINE__DRAFTER": "network",
             "COUNTERSIGN_ENGINE__PATHS": "16",
             "COUNTERSIGN_ENGINE__HORIZON": str(HORIZON),
+            "COUNTERSIGN_ENGINE__DEADLINE_S": "120",  # on a busy machine the first pass is slow
             "COUNTERSIGN_POLICY": "first",
             "COUNTERSIGN_API__PORT": "0",
         }

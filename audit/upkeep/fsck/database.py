@@ -128,6 +128,13 @@ class DatabaseSnapshot:
         query = f"{_NOTES_SQL} LIMIT {ROWS_MAX}"
         return self._connection.execute(query.encode(), (first, last)).fetchall()
 
+    def contents(self) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Yield header and payload of every record in order, a few in memory at a time."""
+        with self._connection.cursor(name="fsck_contents", binary=True) as cursor:
+            cursor.itersize = _PAYLOAD_ROWS
+            query = b"SELECT header, payload FROM ledger.entry ORDER BY seq"
+            yield from cursor.execute(query)
+
     def late_notes(self, ranges: Sequence[Sequence[int]]) -> Iterator[tuple[int, bytes]]:
         """Yield size and note of all checkpoints in these ranges, a few in memory at a time."""
         for first, last in ranges:

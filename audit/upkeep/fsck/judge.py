@@ -29,6 +29,9 @@ from audit.verifier.verify import (
     LogVerifier,
     Outside,
     Report,
+    known,
+    leaf_hash,
+    read_record,
 )
 
 _PLAIN = (
@@ -54,6 +57,7 @@ class ChunkVerifier(LogVerifier):
         self._followed: list[str] = []
         self._newest_note = ""
         self._checkpoints = 0
+        self._said, self._none_missing = 0, True
         self._latest: dict[frozenset[Key], int] = {}
         self._notes: dict[int, str] = {}
 
@@ -82,6 +86,23 @@ class ChunkVerifier(LogVerifier):
         for name, count in chunk.kinds.items():
             self._count(name, count)
         self._grow(chunk, size, nodes)
+
+    def say(self, header: bytes | None, payload: bytes | None) -> None:
+        """Judge the contents of the next record; what is no record was found in its chunk."""
+        if header is None or payload is None:
+            self._none_missing = False
+            return
+        try:
+            head, body = read_record(header, payload)
+        except Bad:
+            self._none_missing = False
+            return
+        leaf = leaf_hash(header)
+        self._none_missing = self._none_missing and head["seq"] == self._said
+        self._said += 1
+        if known(head):
+            self.contents(head, body, leaf, whole=self._none_missing)
+        self._windows.leaf(leaf)
 
     def _take_mark(self, size: int, note: str) -> None:
         """Take a checkpoint; a sound one is kept for the state."""
@@ -338,6 +359,7 @@ class ChunkVerifier(LogVerifier):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what `to_state` returned; call it after `head`."""
+        self._from_start = False  # what earlier records said is not in the state
         for statement in state["followed"]:
             with contextlib.suppress(Bad):  # already among the findings
                 self._trust.follow(statement, self._origin or "")

@@ -32,6 +32,7 @@ from audit.verifier.verify import TAMPERED, Bad, Report
 _HIGHEST = 2**63 - 1
 _JUDGED = (Bad, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """The errors that altered tables may cause; each is a finding."""
+SHOWN_EVERY = 1_000
 SMALL = 5_000
 """Records below which starting processes costs more than it saves."""
 
@@ -207,6 +208,15 @@ class _DatabaseCheck:
             if at is not None and at > self._noted:
                 self._late.append([self._noted + 1, at])
                 self._noted = at
+        if self._plan.payloads:
+            self._check_contents(total)
+
+    def _check_contents(self, total: int) -> None:
+        """Hold each record against those before it, from the first on."""
+        for count, (header, payload) in enumerate(self._snapshot.contents(), 1):
+            self._log.say(header, payload)
+            if count % SHOWN_EVERY == 0 or count == total:
+                self._progress("statements", min(count, total), total)
 
     def _check_late_notes(self) -> None:
         late = [*self._late, [self._noted + 1, _HIGHEST]]

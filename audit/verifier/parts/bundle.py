@@ -15,6 +15,8 @@ from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import ShownRecord, judge_requests
 from audit.verifier.parts.contents.signed import OfficersWord
+from audit.verifier.parts.contents.statements.judging import Statements
+from audit.verifier.parts.contents.statements.seen import Earlier
 from audit.verifier.parts.records import (
     Disclosed,
     Streams,
@@ -240,15 +242,16 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_
 def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -> None:
     """Judge approvals, fills, baskets, and what two officers signed."""
     fills, signed = Fills(outside.fills, whole=False), OfficersWord(outside.officers)
-    approvals, baskets = Approvals(), Baskets()
+    approvals, baskets, statements = Approvals(), Baskets(), Statements(seen=Earlier(whole=False))
     for head, body, leaf in sorted(records, key=lambda record: record[0]["seq"]):
         if known(head):
             approvals.see(report, head, body, leaf)
             fills.see(report, head, body, leaf)
+            statements.see(report, head, body, leaf)
             signed.see(head, body, leaf)
             baskets.see(head, body)
     fills.finish(report)
-    signed.finish(report, fills.phoned.relied_on)
+    statements.finish(report, signed.finish(report, fills.relied_on))
     baskets.finish(report, whole=False, bundle=True)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from audit.verifier.parts.canonical import SIZE_MAX, unhex
 from audit.verifier.parts.contents.approvals import Approvals
 from audit.verifier.parts.contents.baskets import Baskets
+from audit.verifier.parts.contents.fairness.windows import Windows
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.policies import PolicySuccessions
 from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
 from audit.verifier.parts.contents.signed import OfficersWord
-from audit.verifier.parts.contents.windows import Windows
+from audit.verifier.parts.contents.statements.judging import Statements
 from audit.verifier.parts.records import (
     COLUMNS,
     MAP_BROKEN,
@@ -78,6 +79,8 @@ class LogVerifier:
         self._disordered = False
         self._seeds = Seeds()
         self._approvals = Approvals()
+        self._statements = Statements()
+        self._from_start = True
         self._fills = Fills(outside.fills)
         self._signed = OfficersWord(outside.officers)
         self._successions = PolicySuccessions()
@@ -207,12 +210,7 @@ class LogVerifier:
         self._disclosed.see(self.report, head)
         if known(head):
             self._interpret(head, body)
-            self._approvals.see(self.report, head, body, leaf)
-            self._fills.see(self.report, head, body, leaf)
-            self._signed.see(head, body, leaf)
-            self._successions.see(head, body)
-            self._baskets.see(head, body)
-            self._windows.see(head, body)
+            self.contents(head, body, leaf, whole=self._whole and self._from_start)
             if self._whole:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
@@ -220,6 +218,22 @@ class LogVerifier:
             if head["kind"] == "stream_heads":
                 self._unread["stream_heads", 0] += 1
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
+
+    def contents(
+        self, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes, *, whole: bool
+    ) -> None:
+        """Hold what a known record says against the records before it.
+
+        `whole` says whether these were all given, from the first on.
+        """
+        self._approvals.see(self.report, head, body, leaf)
+        self._fills.see(self.report, head, body, leaf)
+        self._statements.seen.whole = whole
+        self._statements.see(self.report, head, body, leaf)
+        self._signed.see(head, body, leaf)
+        self._successions.see(head, body)
+        self._baskets.see(head, body)
+        self._windows.see(head, body)
 
     def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         for digest in sorted(set(blobs_of(body)) - self._blobs):
@@ -280,7 +294,8 @@ class LogVerifier:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
         self._disclosed.finish(report)
         self._fills.finish(report)
-        self._signed.finish(report, self._fills.phoned.relied_on)
+        spans = self._signed.finish(report, self._fills.relied_on)
+        self._statements.finish(report, spans)
         self._successions.finish(report, whole=self._whole)
         self._baskets.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)

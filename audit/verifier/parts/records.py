@@ -40,7 +40,7 @@ order_allocated news_twin_made case_opened case_noted case_moved policy_announce
 policy_tried fairness_agreed
 review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
 gjr_made gjr_judged
-publication_noted justification_entered
+publication_noted publication_ended justification_entered
 override_granted override_ended decision_annotated basket_received basket_decided
 processes_agreed swaps_tested
 """

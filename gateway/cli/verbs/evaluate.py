@@ -18,7 +18,7 @@ ToOption = Annotated[
     datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="last bar that is read")
 ]
 SeriesOption = Annotated[list[str], typer.Option(help="a file's name without .csv; repeat it")]
-EveryOption = Annotated[int, typer.Option(min=1, help="bars from one origin to the next")]
+EveryOption = Annotated[int, typer.Option(min=1, help="forecast one of so many bars, drawn")]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="write every figure here")]
 HtmlOption = Annotated[Path | None, typer.Option("--html", help="write a page with plots here")]
 WhyOption = Annotated[str, typer.Option(help="why you look; kept in the register of looks")]
@@ -37,7 +37,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - each argument is an option
     first: FromOption,
     last: ToOption = None,
     series: SeriesOption = [],  # noqa: B006 - typer copies it
-    every: EveryOption = 5,
+    every: EveryOption = 1,
     why: WhyOption = "",
     as_json: JsonOption = None,
     html: HtmlOption = None,

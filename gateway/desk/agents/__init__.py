@@ -3,6 +3,7 @@
 Not here: the request and its answer (`gateway.desk`), transport.
 
     scope       an agent's intent held against the scope of its key
+    places      so many handled at once, and a share for each key
     asking      an agent's request as the first record of its decision
     basket_requests  bodies about a basket of orders
     baskets     several intents judged as a whole

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gateway.desk.requests import IntentRequest, IntentResponse, RequestModel
+from gateway.desk.bodies.model import RequestModel
+from gateway.desk.requests import IntentRequest, IntentResponse
 
 LEGS_MAX = 8
 

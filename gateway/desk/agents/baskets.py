@@ -47,7 +47,7 @@ from gateway.walk.journal.control.groups.baskets import (
     stopped_by,
 )
 from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.journal.order import order_withdrawn
+from gateway.walk.journal.order import order_withdrawn, sealed
 from gateway.walk.journal.verdict import reservation_released
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Stage, Standing
@@ -94,32 +94,33 @@ def submit_basket(desk: Desk, caller: Caller, request: BasketRequest) -> BasketR
     legs = [without_listed_words(one) for one in request.legs]
     request = request.model_copy(update={"legs": legs})
     basket_id = basket_id_of(caller.name, request.client_key)
-    with desk.handling():
+    with desk.handling(caller):
         with desk.answers:
             known = _received(desk.own.reader, basket_id)
             if known is None:
                 opened = _opened(desk, caller, request, basket_id)
             else:
                 _refuse_another(desk, known, request)
-                return told_of(desk, basket_id)
+                return told_of(desk, basket_id, reader=caller)
         _decide(desk, opened)
-        return told_of(desk, basket_id)
+        return told_of(desk, basket_id, reader=caller)
 
 
-def told_of(desk: Desk, basket_id: str) -> BasketResponse:
+def told_of(desk: Desk, basket_id: str, *, reader: Caller) -> BasketResponse:
     """Return what became of a basket, from its records.
 
     Raises:
-        UnknownDecisionError: there is no such basket.
+        UnknownDecisionError: the reader has no such basket.
         NotReadyError: it is not decided, or an order is not handed out yet.
     """
-    reader = desk.own.reader
-    asked, record = _received(reader, basket_id), decided_in(reader, basket_id)
-    if asked is None:
+    log = desk.own.reader
+    asked, record = _received(log, basket_id), decided_in(log, basket_id)
+    received = None if asked is None else BasketReceived.of(asked)
+    if received is None or not reader.sees(received.author):
         raise UnknownDecisionError(problem=f"no basket {basket_id}")
     if record is None:
         raise NotReadyError(part=f"basket {basket_id}", state="still being decided")
-    received, decided = BasketReceived.of(asked), BasketDecided.of(record)
+    decided = BasketDecided.of(record)
     legs = tuple(_leg(desk, one) for one in decided.legs)
     return BasketResponse(
         basket_id=basket_id,
@@ -342,13 +343,13 @@ def ended(standing: Standing, reason: str, market_time_us: int) -> Iterator[Draf
     stream = f"decision/{standing.decision_id}"
     match standing.stage:
         case Stage.OPEN:
-            yield decision_sealed(stream, _NOT_JUDGED)
+            yield decision_sealed(stream, _NOT_JUDGED, mode=standing.mode)
         case Stage.HELD:
             yield reservation_released(standing, reason, market_time_us=market_time_us)
-            yield decision_sealed(stream, "withdrawn", account=standing.account)
+            yield sealed(standing, "withdrawn")
         case Stage.APPROVED:
             yield order_withdrawn(standing, reason, market_time_us=market_time_us)
-            yield decision_sealed(stream, "withdrawn", account=standing.account)
+            yield sealed(standing, "withdrawn")
         case _:
             return
 

@@ -3,13 +3,13 @@
 Not here: who follows and how the events travel (`gateway.surfaces`).
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.wire.identity import cl_ord_id
+from gateway.desk.intents import author_in
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import OrderEnded, OrderReported, OrderSent
@@ -31,8 +31,6 @@ HAPPENING_KINDS: Final = (
     Kind.REPLACE_ENDED,
     Kind.DECISION_SEALED,
 )
-_OF_AGENT: Final = re.compile(r"(.+)-[0-9a-f]{32}")
-"""The form of `decision_id_of`; no other decision's id has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +46,7 @@ class Happening:
     @property
     def owner(self) -> str:
         """The key whose intent it is about; '' for the gateway's own decisions."""
-        found = _OF_AGENT.fullmatch(self.decision_id)
-        return found[1] if found else ""
+        return author_in(self.decision_id)
 
     def document(self) -> dict[str, Any]:
         """Return it as it is sent."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gateway.desk.requests import RequestModel, Words
+from gateway.desk.bodies.model import RequestModel, Words
 
 CancelState = Literal["requested", "sent", "confirmed", "rejected", "not_sent", "too_late"]
 """How far a request to cancel is: on record, handed to the broker, or over."""

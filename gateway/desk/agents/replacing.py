@@ -10,6 +10,9 @@ Rules:
   the order goes on as it was.
 - A kill refuses every replace; it cancels the order instead. Pause and reduce-only refuse one that
   raises. So does a verdict that a person would have to answer: cancel, and ask anew.
+- It takes the looks of a new order (`gateway.walk.dispatch`) before the request's record and again
+  before it leaves. Every replace counts as a message, and as an intent of the key that asks for it;
+  one that only reduces waits for the same pace.
 - The request is on record before the message can leave, and it leaves once or never.
 
 A crash after the request's record leaves a replace of which nobody knows whether it left; after the
@@ -20,6 +23,7 @@ next logon the broker is asked for it by its ClOrdID. Not here: what the broker'
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
@@ -39,7 +43,7 @@ from gateway.desk.persons.checkpoint.holds import case_of
 from gateway.errors import NotReplaceableError
 from gateway.feeds.live.items import ticks_of
 from gateway.installation.keys.keyring import Caller
-from gateway.walk.dispatch import DispatchTools
+from gateway.walk.dispatch import DispatchTools, kept_back
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.forecast import ForecastMade
@@ -47,7 +51,7 @@ from gateway.walk.journal.persons import hide
 from gateway.walk.journal.replace import replace_ended, replace_requested, replace_sent
 from gateway.walk.journal.verdict import VerdictGiven, judged_document
 from gateway.walk.ports import Case, Tick
-from gateway.walk.projections.asked import fields_of, terms_of
+from gateway.walk.projections.asked import Going, fields_of, replace_going, terms_of
 from gateway.walk.projections.standing import (
     AskedReplace,
     ReplaceOutcome,
@@ -60,6 +64,7 @@ from gateway.walk.section import Section
 from inference.forecast.forecast import Forecast
 from risk.forms.documents import value_of
 from risk.intent import Intent, Side
+from risk.rules.messages.rates import message_room
 from risk.state.book import Book
 from risk.state.instrument import Instrument
 from risk.state.paths.marginal import Marginal
@@ -71,7 +76,7 @@ WORKING: Final = frozenset({"NEW", "PARTIAL"})
 
 
 class ReplaceParts(NamedTuple):
-    """What replacing works with; `tick` takes a quote, `killed` reads (epoch, in force)."""
+    """What replacing works with; `tick` takes a quote, `turn` keeps the policy as it is."""
 
     tools: DispatchTools
     reader: LedgerReader
@@ -79,7 +84,7 @@ class ReplaceParts(NamedTuple):
     scopes: Scopes
     instruments: Mapping[str, Instrument]
     tick: Callable[[str], Tick]
-    killed: Callable[[], tuple[int, bool]]
+    turn: Callable[[], AbstractContextManager[None]]
 
 
 class Replacing:
@@ -103,14 +108,16 @@ class Replacing:
             found = standing()
             asked = _asked(found, caller, request)
             if asked is None:
-                kill_epoch = self._refuse_unless_replaceable(found)
-                self._ask(found, caller, request)
+                self._parts.scopes.admit_replace(caller)
+                kill_epoch = self._refuse_unless_replaceable(found, caller)
+                record = self._ask(found, caller, request)
                 found = standing()
                 asked = _asked(found, caller, request)
                 if asked is None:
                     raise AssertionError("the request was recorded a moment ago")
                 reach("replace.requested")  # a crash here leaves a replace that never left
-                self._send(found, asked, kill_epoch)
+                with self._parts.turn():  # no policy follows between the looks and the message
+                    self._send(asked, replace_going(found, _given(found), record, kill_epoch))
         found = standing()
         return found, _asked(found, caller, request) or asked
 
@@ -134,10 +141,21 @@ class Replacing:
             record_seq=asked.seq,
         )
 
-    def _refuse_unless_replaceable(self, standing: Standing) -> int:
+    def _refuse_unless_replaceable(self, standing: Standing, caller: Caller) -> int:
         """Return the kill epoch under which the order may be replaced."""
-        tools, (epoch, killed) = self._parts.tools, self._parts.killed()
-        away = tools.away()
+        tools, (epoch, killed) = self._parts.tools, self._parts.section.kill()
+        given = _given(standing)
+        going = Going(  # as it leaves, as far as that is known: it is judged next
+            standing=standing,
+            given=given,
+            policy_digest=given.policy_digest,
+            kill_epoch=epoch,
+            stops=(),
+            minor=0,
+            seq=0,
+            requested_by=caller.name,
+            reduces=True,
+        )
         reasons = (
             (not tools.profile.capabilities.replace, "the broker's profile has no replace"),
             (bool(tools.no_replace), tools.no_replace),
@@ -150,21 +168,15 @@ class Replacing:
             (standing.open_replace is not None, "an earlier replace is not answered yet"),
             (bool(standing.open_cancels), "a cancel of it is not answered yet"),
             (standing.is_doubted, "the broker refused a request as too late: wait for its report"),
-            (not tools.orders.ready, "the orders are not folded"),
-            (not tools.settling(), "the broker's reports are not being settled"),
-            (bool(away), f"the FIX session is {away}"),
         )
-        why = next((said for true, said in reasons if true), "")
+        why = next((said for true, said in reasons if true), "") or kept_back(going, tools)
         if why:
-            raise NotReplaceableError(problem=f"order {standing.cl_ord_id} stays as it is: {why}")
+            raise _stays(standing, why)
         return epoch
 
-    def _ask(self, standing: Standing, caller: Caller, request: ReplaceRequest) -> None:
+    def _ask(self, standing: Standing, caller: Caller, request: ReplaceRequest) -> Record:
         """Put the request on record with its reservation, judged if it raises."""
-        parts = self._parts
-        if standing.verdict is None:
-            raise AssertionError("an order was judged before it was announced")
-        given = VerdictGiven.of(standing.verdict)
+        parts, given = self._parts, _given(standing)
         instrument = parts.instruments[given.instrument]
         before, after = terms_of(standing), self._wanted(standing, request, instrument)
         reserved = Reservation(
@@ -192,16 +204,20 @@ class Replacing:
 
         if only_reduces(given.intent.side, before, after):
 
-            def reduced(_books: Mapping[str, Book]) -> tuple[Draft, ...]:
-                return (draft(parts.tools.market_now_us()),)
+            def reduced(books: Mapping[str, Book]) -> tuple[Draft, ...]:
+                now_us, limits = parts.tools.market_now_us(), parts.section.policy.account
+                room = message_room(books[standing.account], limits, now_us)[0]
+                if room.observed > room.limit:
+                    raise _stays(
+                        standing, f"the account has sent its {room.limit} messages: try again"
+                    )
+                return (draft(now_us),)
 
             records = parts.section.adjust(standing.account, reduced)
         else:
-            parts.scopes.covers_replaced(
-                given, reserved.qty_lots * reserved.limit_ticks * reserved.unit_minor
-            )
             records = self._judged(standing, given, reserved, after, draft)
         parts.tools.orders.catch_up(records)
+        return records[0]
 
     def _wanted(self, standing: Standing, request: ReplaceRequest, instrument: Instrument) -> Terms:
         """Return the terms that are asked for; they must differ and leave something to do."""
@@ -245,23 +261,28 @@ class Replacing:
         """Let every rule judge the order as the replace would leave it; commit if they allow it."""
         case, forecast = self._case(standing)
         intent = judged_intent(given.intent, reserved, after, standing.filled_lots)
+        worth_minor = reserved.qty_lots * reserved.limit_ticks * reserved.unit_minor
 
         def judged(verdict: Verdict, state: RiskState, basis_seq: int) -> Draft:
             if verdict.policy_digest != given.policy_digest:  # another one followed just now
-                raise NotReplaceableError(
-                    problem=f"order {standing.cl_ord_id} stays as it is: another policy is in force"
-                )
+                raise _stays(standing, "another policy is in force")
             document = judged_document(intent, verdict, state, basis_seq=basis_seq)
             return draft(state.now_us, document)
 
         record, verdict = self._parts.section.judge_replace(
-            case, intent, forecast, self._parts.tick(given.instrument), judged
+            case,
+            intent,
+            forecast,
+            self._parts.tick(given.instrument),
+            judged,
+            lambda: self._parts.scopes.covers_replaced(given, worth_minor),
         )
         if record is None:
             worst = ", ".join(sorted({named(one) for one in verdict.worst}))
-            raise NotReplaceableError(
-                problem=f"order {standing.cl_ord_id} stays as it is: the rules say"
-                f" {verdict.action.name} ({worst}); ask for less, or cancel it and ask anew"
+            raise _stays(
+                standing,
+                f"the rules say {verdict.action.name} ({worst}); ask for less, or cancel it and ask"
+                " anew",
             )
         return (record,)
 
@@ -279,9 +300,9 @@ class Replacing:
             parts.tick,
         )
         if case is None or not made:
-            raise NotReplaceableError(
-                problem=f"order {standing.cl_ord_id} stays as it is: this run cannot judge it"
-                " again; it can be reduced, or cancelled and asked for anew"
+            raise _stays(
+                standing,
+                "this run cannot judge it again; reduce it, or cancel it and ask anew",
             )
         said = ForecastMade.of(made[-1])
         return self._with_paths(case, made[-1], said), value_of(Forecast, said.forecast)
@@ -296,9 +317,9 @@ class Replacing:
         own = OwnPaths(kind=made.kind, seq=made.seq, marginal=marginal)
         return replace(case, joined=section.paths.joining(own)(section.book(case.tags.account)))
 
-    def _send(self, standing: Standing, asked: AskedReplace, kill_epoch: int) -> None:
+    def _send(self, asked: AskedReplace, going: Going) -> None:
         """Hand the message out, once; what becomes of it is on record."""
-        tools, end = self._parts.tools, self._parts.section.send_end()
+        tools, end, standing = self._parts.tools, self._parts.section.send_end(), going.standing
         try:
             fields = cancel_replace(
                 fields_of(standing),
@@ -310,8 +331,11 @@ class Replacing:
         except MessageError as error:
             self._not_sent(standing, asked, str(error))
             return
+        if why := kept_back(going, tools):
+            self._not_sent(standing, asked, why)
+            return
         result = tools.broker.hand(
-            asked.replace_id, fields, kill_epoch, end.wall_us, end.monotonic_us
+            asked.replace_id, fields, going.kill_epoch, end.wall_us, end.monotonic_us
         )
         reach("replace.handed")  # a crash here leaves a replace that may be at the broker
         if result.outcome == "refused":
@@ -336,6 +360,16 @@ class Replacing:
             market_time_us=tools.market_now_us(),
         )
         tools.orders.catch_up(tools.ledger.append(draft, lane=Lane.URGENT))
+
+
+def _given(standing: Standing) -> VerdictGiven:
+    if standing.verdict is None:
+        raise AssertionError("an order was judged before it was announced")
+    return VerdictGiven.of(standing.verdict)
+
+
+def _stays(standing: Standing, why: str) -> NotReplaceableError:
+    return NotReplaceableError(problem=f"order {standing.cl_ord_id} stays as it is: {why}")
 
 
 def only_reduces(side: Side, before: Terms, after: Terms) -> bool:

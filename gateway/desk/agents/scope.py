@@ -15,6 +15,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.desk.intents import author_in
 from gateway.desk.requests import IntentRequest
 from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller, Keyring
@@ -23,9 +24,10 @@ from gateway.walk.journal.control.scope import agent_scoped
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Tags
+from gateway.walk.projections.asked import Going
 from gateway.walk.projections.mandates import Mandates
 from gateway.walk.section import Section
-from risk.errors import ApprovalError
+from risk.forms.money import minor_digits, money_text
 from risk.intent import Side
 from risk.sizing import Sizing
 
@@ -36,13 +38,21 @@ SHARED: Final = "agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An order as a scope sees it; `used_minor` is what the key's day holds besides it."""
+    """An order as a scope sees it; `used_minor` is what the key's day holds besides it.
+
+    Money has `digits` decimals.
+    """
 
     key: str
     instrument: str
     side: Side
     minor: int
     used_minor: int
+    digits: int
+
+    def money(self, minor: int) -> str:
+        """Return money of the book as text."""
+        return money_text(minor, self.digits)
 
 
 @dataclass(slots=True)
@@ -53,7 +63,6 @@ class Scopes:
     section: Section
     reader: LedgerReader
     keyring: Keyring
-    wall_us: Callable[[], int]
     _mandates: Mandates = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,8 +116,8 @@ class Scopes:
         if scope is None:
             return
         self._catch_up()
-        now_us = self.wall_us()
-        _alive(scope, caller.name, now_us)
+        now_us = self.section.steady_us()
+        _alive(caller, now_us)
         _covers(scope, caller.name, request.instrument)
         asked = self._mandates.asked(caller.name, now_us - MINUTE_US)
         _paced(scope, caller.name, asked, beside)
@@ -123,49 +132,70 @@ class Scopes:
                 side=Side.BUY if wanted.delta_qty > 0 else Side.SELL,
                 minor=abs(wanted.delta_qty) * wanted.limit_ticks * unit_minor,
                 used_minor=self._mandates.used_minor(caller.name),
+                digits=self._digits,
             ),
         )
 
-    def still_covers(self, given: VerdictGiven, seq: int) -> None:
-        """Refuse to send an approved order that is beyond the scope it was asked for under.
+    def keys_over(self, going: Going) -> str:
+        """Return which key behind a message was revoked or has expired, or the empty text.
+
+        Behind an order is the key that asked for it; behind a replace also who asked for that. A
+        replace that only reduces needs no living author.
+        """
+        author = "" if going.reduces else author_in(going.given.decision_id)
+        for name in filter(None, (author, going.requested_by)):
+            caller = self.keyring.caller(name)
+            if caller is None and self._flattens(going.given.decision_id):
+                continue  # a person closes a position, whoever holds his key now
+            if caller is None:
+                return f"the key of {name} was revoked"
+            try:
+                _alive(caller, self.section.steady_us())
+            except OutOfScopeError as refusal:
+                return str(refusal)
+        return ""
+
+    def scope_over(self, going: Going) -> str:
+        """Return how a message goes beyond the scope of its author's key, or the empty text.
+
+        An order must leave under the scope that it was asked for under, a replace under the one
+        that the key has now. What was judged after the message counts after it.
+        """
+        given, own = going.given, self.tags.account
+        if given.account in {own, f"{own}.{SHARED}"}:
+            return ""  # of no scoped key; nothing more is read on the way to the wire
+        if not going.requested_by and self._flattens(given.decision_id):
+            return ""  # a person closes the account's position; reduce-only bounds it
+        self._catch_up()
+        key, scope = given.intent.author, self.keyring.scope(given.intent.author)
+        asked_under = self._mandates.scope_of(given.decision_id)
+        if scope is None or not (going.requested_by or scope.digest == asked_under):
+            return f"the scope of key {key} changed since the intent"
+        if not going.minor:
+            return "nothing is reserved for this order"
+        try:
+            self._within(given, scope, going.minor, going.seq)
+        except OutOfScopeError as refusal:
+            return str(refusal)
+        return ""
+
+    def admit_replace(self, caller: Caller) -> None:
+        """Refuse one more replace than a minute of the caller's key allows.
 
         Raises:
-            ApprovalError: it is, or the key, its scope or its life changed since.
+            OverBudgetError: the minute of the key is used, by its intents and replaces.
         """
-        own = self.tags.account
-        if given.account in {own, f"{own}.{SHARED}"}:
-            return  # of no scoped key; nothing more is read on the way to the wire
-        stream = f"decision/{given.decision_id}"
-        received = self.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
-        if any(IntentReceived.of(one).flattens for one in received):
-            return  # a person closes the account's position; reduce-only bounds it
+        if caller.scope is None:
+            return
         self._catch_up()
-        digest = self._mandates.scope_of(given.decision_id)
-        key, intent, reserved = given.intent.author, given.intent, given.reservation
-        scope = self.keyring.scope(key)
-        if scope is None or scope.digest != digest:
-            raise ApprovalError(f"the scope of key {key} changed since the intent")
-        if reserved is None:
-            raise ApprovalError("nothing is reserved for this order")
-        try:
-            _alive(scope, key, self.wall_us())
-            _within(
-                scope,
-                Asked(
-                    key=key,
-                    instrument=intent.instrument,
-                    side=intent.side,
-                    minor=reserved.qty_lots * reserved.limit_ticks * reserved.unit_minor,
-                    used_minor=self._mandates.used_minor(key, before_seq=seq),
-                ),
-            )
-        except OutOfScopeError as refusal:
-            raise ApprovalError(str(refusal)) from None
+        since_us = self.section.steady_us() - MINUTE_US
+        _paced(caller.scope, caller.name, self._mandates.asked(caller.name, since_us), 0)
 
     def covers_replaced(self, given: VerdictGiven, minor: int) -> None:
         """Refuse new terms of an order that are beyond the scope of its author's key.
 
-        `minor` is the most that the order may then be worth.
+        Called in the section, where no verdict of the key comes between this look and the request's
+        record. `minor` is the most that the order may then be worth.
 
         Raises:
             OutOfScopeError: they are.
@@ -174,8 +204,8 @@ class Scopes:
         if given.account in {own, f"{own}.{SHARED}"}:
             return  # of no scoped key
         self._catch_up()
-        scope = self.keyring.scope(key)
-        if scope is None:
+        caller = self.keyring.caller(key)
+        if caller is None or caller.scope is None:
             raise OutOfScopeError(
                 key=key,
                 bound="key",
@@ -183,27 +213,46 @@ class Scopes:
                 observed="none",
                 advice="cancel the order",
             )
-        _alive(scope, key, self.wall_us())
-        used = self._mandates.used_minor(key, beside=given.decision_id)
-        asked = Asked(
-            key=key,
-            instrument=given.instrument,
-            side=given.intent.side,
-            minor=minor,
-            used_minor=used,
+        _alive(caller, self.section.steady_us())
+        self._within(given, caller.scope, minor)
+
+    def _within(
+        self, given: VerdictGiven, scope: KeyScope, minor: int, before_seq: int | None = None
+    ) -> None:
+        """Hold an order's new worth against a scope, beside the key's other orders of the day."""
+        key, intent = given.intent.author, given.intent
+        used = self._mandates.used_minor(key, before_seq=before_seq, beside=given.decision_id)
+        _within(
+            scope,
+            Asked(
+                key=key,
+                instrument=intent.instrument,
+                side=intent.side,
+                minor=minor,
+                used_minor=used,
+                digits=self._digits,
+            ),
         )
-        _within(scope, asked)
+
+    @property
+    def _digits(self) -> int:
+        return minor_digits(self.section.policy.currency)
+
+    def _flattens(self, decision_id: str) -> bool:
+        stream = f"decision/{decision_id}"
+        received = self.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
+        return any(IntentReceived.of(one).flattens for one in received)
 
     def _catch_up(self) -> None:
         self._mandates.read(self.reader.head().size)
 
 
-def _alive(scope: KeyScope, key: str, now_us: int) -> None:
-    if now_us >= scope.expires_us:
+def _alive(caller: Caller, now_us: int) -> None:
+    if caller.scope is not None and caller.expired(now_us):
         raise OutOfScopeError(
-            key=key,
+            key=caller.name,
             bound="expiry",
-            limit=_time(scope.expires_us),
+            limit=_time(caller.scope.expires_us),
             observed=_time(now_us),
             advice="ask the operator for a new key",
         )
@@ -247,28 +296,26 @@ def _within(scope: KeyScope, asked: Asked) -> None:
             observed=asked.side.value,
             advice=f"ask for an exposure that needs a {allowed}",
         )
-    if asked.minor > scope.order_notional_max_minor:
-        limit = _money(scope.order_notional_max_minor)
+    order_max, day_max = scope.order_max(asked.digits), scope.day_max(asked.digits)
+    if asked.minor > order_max:
+        limit = asked.money(order_max)
         raise OutOfScopeError(
             key=asked.key,
             bound="order_notional",
             limit=limit,
-            observed=_money(asked.minor),
+            observed=asked.money(asked.minor),
             advice=f"ask for less, or cap it with max_qty_lots, to at most {limit}",
         )
-    left = scope.day_notional_max_minor - asked.used_minor
+    left = day_max - asked.used_minor
     if asked.minor > left:
+        most = asked.money(max(0, left))
         raise OverBudgetError(
             key=asked.key,
             bound="day_notional",
-            limit=_money(scope.day_notional_max_minor),
-            observed=_money(asked.used_minor + asked.minor),
-            advice=f"ask for at most {_money(max(0, left))}, or on the next trading day",
+            limit=asked.money(day_max),
+            observed=asked.money(asked.used_minor + asked.minor),
+            advice=f"ask for at most {most}, or on the next trading day",
         )
-
-
-def _money(minor: int) -> str:
-    return f"{minor // 100}.{minor % 100:02}"
 
 
 def _time(at_us: int) -> str:

@@ -1,12 +1,14 @@
 """Adjustments of a book beside its orders, signed by both officers, recorded before they count.
 
     opening   positions and cash before the first trade here
-    split     of each b lots there are a now (`ratio` a:b), in every account that holds some
+    split     of each b lots there are a now (`ratio` a:b), in every account that holds some; bars
+              from before its first day (`effective`) are restated
     dividend  cash for a position; income
     fee       a cost (positive) or a rebate (negative) that no trade carries
     cash      a transfer in or out; no profit
     trade     a trade by phone
     give_up   lots of a trade that another broker takes over, at the trade's price
+    mark      marks that were wrong: the book is as if they had been right, its peak too
 
 Rules:
 
@@ -20,16 +22,20 @@ Not here: a difference from the broker's reports (`resolution`), the effect (`ri
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from audit.records.canonical import JSON
+from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from fix.errors import ReportError
 from fix.wire.reports import scaled
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import all_signed, log_id, statement
+from gateway.desk.persons.statements import all_signed, statement
 from gateway.desk.requests import AdjustRequest
 from gateway.errors import AdjustmentRefusedError
+from gateway.feeds.live.calendars import DAY_US
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.control.adjustment import (
     AdjustmentSort,
@@ -38,7 +44,9 @@ from gateway.walk.journal.control.adjustment import (
     adjustment_key,
     book_adjusted,
 )
+from gateway.walk.journal.run import MarkTaken
 from gateway.walk.reconciliation.booking import NOTIONAL_MAX_MINOR
+from risk.forms.money import money_text
 from risk.intent import Side
 from risk.state.book import Book
 from risk.state.instrument import Instrument
@@ -55,6 +63,9 @@ class _Effect:
     fill: Fill | None = None
     split: tuple[int, int] | None = None
     positions: tuple[PositionOpened, ...] = ()
+    effective_us: int | None = None
+    marks: tuple[int, int] | None = None
+    mark_ticks: int | None = None
 
 
 def terms_of(request: AdjustRequest) -> dict[str, JSON]:
@@ -131,6 +142,9 @@ def adjust(own: DeskParts, actor: str, request: AdjustRequest) -> dict[str, Any]
                     fill=effect.fill,
                     split=effect.split,
                     positions=effect.positions,
+                    effective_us=effect.effective_us,
+                    marks=effect.marks,
+                    mark_ticks=effect.mark_ticks,
                     trade=_trade_text(request) if effect.fill is not None else None,
                 )
             )
@@ -141,6 +155,8 @@ def adjust(own: DeskParts, actor: str, request: AdjustRequest) -> dict[str, Any]
     records = own.section.adjust(request.account or accounts[0], drafts)
     own.orders.catch_up(records)
     own.section.differences.read(own.reader.head().size)
+    for record in records:
+        own.market.take_adjusted(BookAdjusted.of(record))
     return {"ref": request.ref, "seqs": [record.seq for record in records], "again": False}
 
 
@@ -163,7 +179,7 @@ def _effects(
     """Return what the adjustment does to each account that it changes."""
     sort = AdjustmentSort(request.sort)
     if sort is AdjustmentSort.SPLIT:
-        return _split(request, books)
+        return _split(own, request, books)
     if not request.account:
         raise _refused("name the account: --account")
     book = books[request.account]
@@ -172,12 +188,14 @@ def _effects(
             effect = _opening(own, request, book)
         case AdjustmentSort.DIVIDEND | AdjustmentSort.FEE | AdjustmentSort.CASH:
             effect = _cash(own, request, book)
+        case AdjustmentSort.MARK:
+            effect = _mark(own, request)
         case _:
             effect = _trade(own, request, book)
     return {request.account: effect}
 
 
-def _split(request: AdjustRequest, books: Mapping[str, Book]) -> dict[str, _Effect]:
+def _split(own: DeskParts, request: AdjustRequest, books: Mapping[str, Book]) -> dict[str, _Effect]:
     if not request.ratio:
         raise _refused("give the ratio of a split: --ratio 2:1 makes two lots of each one")
     new, old = (int(part) for part in request.ratio.split(":"))
@@ -185,8 +203,14 @@ def _split(request: AdjustRequest, books: Mapping[str, Book]) -> dict[str, _Effe
     held = {name: book.lots(symbol) for name, book in books.items() if book.lots(symbol)}
     if request.account:
         raise _refused("a split is of every account that holds the instrument: leave out --account")
-    if not held or new == old:
-        raise _refused(f"no account holds {symbol or 'an instrument without a name'} to split")
+    if new == old:
+        raise _refused(f"{request.ratio} splits nothing")
+    if not held and not (symbol and request.effective):
+        raise _refused(
+            f"no account holds {symbol or 'an instrument without a name'} to split; name its first"
+            " day with --effective to restate its bars alone"
+        )
+    effective_us = _first_day(own, request)
     live = sorted(
         reserved.decision_id
         for book in books.values()
@@ -201,10 +225,50 @@ def _split(request: AdjustRequest, books: Mapping[str, Book]) -> dict[str, _Effe
             f"{request.ratio} leaves fractions in {', '.join(broken)}: book what is paid for"
             " them as a trade first"
         )
+    if not held:  # a twin may hold some, and the bars are restated
+        empty = _Effect(lots={}, split=(new, old), effective_us=effective_us)
+        return dict.fromkeys(sorted(books), empty)
     return {
-        name: _Effect(lots={symbol: lots * new // old - lots}, split=(new, old))
+        name: _Effect(
+            lots={symbol: lots * new // old - lots}, split=(new, old), effective_us=effective_us
+        )
         for name, lots in held.items()
     }
+
+
+def _first_day(own: DeskParts, request: AdjustRequest) -> int:
+    """Return until when bars are from before a split: its first day's beginning (UTC), or now."""
+    _instrument(own, request.instrument)
+    now_us = own.market.now_us()
+    if not request.effective:
+        return now_us
+    try:
+        day = datetime.fromisoformat(request.effective).replace(tzinfo=UTC)
+    except ValueError:
+        raise _refused(f"--effective {request.effective} is not a day: write 2026-11-20") from None
+    day_us = int(day.timestamp()) * 1_000_000
+    if day_us > now_us + DAY_US:
+        raise _refused(f"--effective {request.effective} has not begun: record the split then")
+    return day_us
+
+
+def _mark(own: DeskParts, request: AdjustRequest) -> _Effect:
+    instrument = _instrument(own, request.instrument)
+    if not request.marks:
+        raise _refused("name the first and last record of the wrong marks: --marks 1041-1099")
+    first, last = (int(part) for part in request.marks.split("-"))
+    ticks = _ticks(own, instrument, request.price) if request.price else None
+    found = own.reader.records(
+        kinds=(Kind.MARK_TAKEN,),
+        account=request.account,
+        after_seq=first - 1,
+        before_seq=last + 1,
+    )
+    if not any(MarkTaken.of(one).instrument == instrument.symbol for one in found):
+        raise _refused(
+            f"records {request.marks} hold no mark of {instrument.symbol} in {request.account}"
+        )
+    return _Effect(lots={}, marks=(first, last), mark_ticks=ticks)
 
 
 def _opening(own: DeskParts, request: AdjustRequest, book: Book) -> _Effect:
@@ -326,12 +390,12 @@ def _ticks(own: DeskParts, instrument: Instrument, price: str) -> int:
 
 
 def _minor(own: DeskParts, text: str, option: str) -> int:
+    digits = own.dispatching.profile.minor_digits
     try:
-        return scaled(text, own.dispatching.profile.minor_digits)
+        return scaled(text, digits)
     except ReportError:
-        raise _refused(
-            f"{option}: {text[:24] or 'missing'}: write an amount like 1250.00"
-        ) from None
+        like = money_text(1250 * 10**digits, digits)
+        raise _refused(f"{option}: {text[:24] or 'missing'}: write an amount like {like}") from None
 
 
 def _refused(problem: str) -> AdjustmentRefusedError:

@@ -22,17 +22,18 @@ from pydantic import Field
 from audit.records.canonical import JSON
 from audit.sequencer.ledger import Lane
 from gateway.desk.answers import intent_response
+from gateway.desk.bodies.model import RequestModel, Words
 from gateway.desk.desk import Desk, DeskParts
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.persons.stops import begin_stop
-from gateway.desk.requests import IntentRequest, RequestModel, Words
+from gateway.desk.requests import IntentRequest
 from gateway.desk.strategies import AGENT_WISH, wish
 from gateway.errors import GatewayError, RequestError, StopRefusedError
-from gateway.feeds.live.items import Symbol
 from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal.control.stops import flatten_asked
 from gateway.walk.ports import Case
+from risk.intent import Symbol
 from risk.state.state import Stop
 
 _ID_BYTES: Final = 16

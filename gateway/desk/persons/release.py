@@ -13,8 +13,9 @@ from typing import Any
 from audit.errors import AuditError
 from audit.sequencer.ledger import Lane
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import all_signed, log_id, refuse_unnamed, release_statement
+from gateway.desk.persons.statements import all_signed, refuse_unnamed, release_statement
 from gateway.errors import NotReadyError, ReleaseRefusedError
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.kill import kill_released
 from gateway.walk.projections.kill_times import newest_kill
 

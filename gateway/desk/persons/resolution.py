@@ -8,8 +8,12 @@ Rules:
 - A resolution uses the present quantities, not those of when the difference was found. An
   adjustment of other lots than were signed is refused; where the sides agree by now there is none.
 - It closes every difference of the same order.
+- Units beyond whole lots cannot be booked: both officers sign that the book is right, and where the
+  rest is booked. A price that books nothing is refused.
 - One operator suffices unless it changes a book or ends an order. Then both roles sign a statement
   that names this difference in this ledger.
+- It may name the broker's ExecIDs of the trades that the adjustment books or takes out. A verifier
+  then finds them in the broker's own file, also if the order is not ours.
 
 Not here: who may call (`surfaces`), which differences are open (`walk.projections.differences`).
 """
@@ -26,12 +30,12 @@ from fix.errors import ReportError
 from fix.orders.state import OrderState
 from fix.wire.reports import scaled
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import all_signed, log_id, statement
+from gateway.desk.persons.statements import all_signed, statement
 from gateway.desk.requests import ResolveRequest
 from gateway.errors import ResolutionRefusedError
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.difference import DifferenceCause, Found
-from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.journal.order import order_ended_by
+from gateway.walk.journal.order import order_ended_by, sealed
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference
 from gateway.walk.projections.standing import OUTCOMES, Standing
@@ -48,6 +52,7 @@ class _Case:
     request: ResolveRequest
     book_lots: int | None
     broker_lots: int | None
+    odd_units: int
 
     @property
     def order(self) -> Standing | None:
@@ -57,20 +62,19 @@ class _Case:
 
 
 def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest) -> bytes:
-    """Return the bytes that both roles sign; reason and evidence are JSON strings of one line."""
+    """Return the bytes that both roles sign; the terms are JSON on one line."""
     return statement(
         PURPOSE,
         log,
         f"difference {seq} {leaf}",
-        f"right {request.right}",
-        f"price {request.price or '-'}",
-        f"account {request.account or '-'}",
-        f"side {request.side or '-'}",
-        f"lots {request.lots}",
-        f"ends {request.ends or '-'}",
-        f"reason {json.dumps(request.reason)}",
-        f"evidence {json.dumps(request.evidence)}",
+        f"terms {json.dumps(terms_of(request), sort_keys=True)}",
     )
+
+
+def terms_of(request: ResolveRequest) -> dict[str, JSON]:
+    """Return everything that the officers sign, as they wrote it."""
+    terms: dict[str, JSON] = request.model_dump(mode="json", exclude={"signatures"})
+    return terms
 
 
 def listed(own: DeskParts) -> dict[str, Any]:
@@ -84,29 +88,30 @@ def listed(own: DeskParts) -> dict[str, Any]:
 
 def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
     """Return a difference with present quantities and the lots that an adjustment would book."""
-    book, broker = _sides_now(own, one.found)
+    book, broker, odd = _sides_now(own, one.found)
     return one.document() | {
         "book_lots": book,
         "broker_lots": broker,
-        "lots": None if book is None or broker is None else broker - book,
+        "odd_units": odd,
+        "lots": None if book is None or broker is None or odd else broker - book,
         "found_book_lots": one.found.book_lots,
         "found_broker_lots": one.found.broker_lots,
     }
 
 
-def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
+def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None, int]:
+    """Return the book's lots, the broker's, and the broker's units beyond them."""
     differences = own.section.differences
     if found.cause is DifferenceCause.ACCOUNT_LOTS and found.account in own.section.accounts:
         account, symbol = found.account, found.instrument
         traded = traded_lots(own.orders).get((account, symbol), 0)
-        return own.section.book(account).lots(symbol), traded + differences.adjusted(
-            account, symbol
-        )
+        adjusted = differences.adjusted(account, symbol)
+        return own.section.book(account).lots(symbol), traded + adjusted, 0
     if not found.cl_ord_id or found.book_lots is None:
-        return found.book_lots, found.broker_lots
+        return found.book_lots, found.broker_lots, found.odd_units
     order = own.orders.by_cl_ord_id(found.cl_ord_id)
     book = (0 if order is None else order.filled_lots) + differences.adjusted_of(found.cl_ord_id)
-    return book, differences.total_told(found.cl_ord_id, book)
+    return book, *differences.total_told(found.cl_ord_id, book)
 
 
 def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> dict[str, Any]:
@@ -122,18 +127,33 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
         raise ResolutionRefusedError(
             problem=f"no difference {seq} is open: countersign differences lists them"
         )
-    book, broker = _sides_now(own, found.found)
-    case = _Case(own=own, difference=found, request=request, book_lots=book, broker_lots=broker)
+    book, broker, odd = _sides_now(own, found.found)
+    case = _Case(
+        own=own,
+        difference=found,
+        request=request,
+        book_lots=book,
+        broker_lots=broker,
+        odd_units=odd,
+    )
+    _refuse_odd_units(case)
     adjustment = _adjustment(case) if request.right == "broker" else None
+    if request.exec_ids and adjustment is None:
+        raise ResolutionRefusedError(problem="nothing is booked: leave out --exec-id")
+    if request.price and adjustment is None:
+        raise ResolutionRefusedError(
+            problem="nothing is booked, so no price: leave out --price. To take out a trade that"
+            " was booked and book another, use countersign adjust give_up and adjust trade"
+        )
     ended = _ended(case)
-    if adjustment is not None or request.ends:
+    if adjustment is not None or request.ends or odd:
         log = log_id(own.reader, own.origin)
         signed = resolution_statement(log, seq, found.leaf.hex(), request)
         given = {str(role): text for role, text in request.signatures.items()}
         if not all_signed(signed, given, own.keyring.public_keys()):
             raise ResolutionRefusedError(
-                problem="it changes a book or ends an order: both roles, risk and compliance, must"
-                " sign this resolution in this ledger"
+                problem="it changes a book, ends an order or leaves units unbooked: both roles,"
+                " risk and compliance, must sign this resolution in this ledger"
             )
     beside = own.section.differences.of_one_order(found)
     drafts = (
@@ -168,8 +188,11 @@ def _resolved(
         payload |= {"book_lots": case.book_lots, "broker_lots": case.broker_lots}
     if beside is not None:
         payload["with_seq"] = case.difference.seq
+    if beside is None:
+        payload["terms"] = terms_of(request)
     if adjustment is not None:
         payload["adjustment"] = adjustment
+        payload["trade"] = _trade_text(case, adjustment)
         booked_for = case.own.orders.by_cl_ord_id(of.found.cl_ord_id)
         if booked_for is not None:
             payload["decision_id"] = booked_for.decision_id
@@ -184,6 +207,27 @@ def _resolved(
         actor=f"person:{actor}",
         idem_key=f"resolved:{of.seq}",
     )
+
+
+def _refuse_odd_units(case: _Case) -> None:
+    """Refuse what would lose units that are no whole lots.
+
+    Raises:
+        ResolutionRefusedError: it would book them, or its difference does not name them.
+    """
+    if not case.odd_units:
+        return
+    if case.request.right == "broker":
+        raise ResolutionRefusedError(
+            problem=f"the broker's total is {case.broker_lots} lots and {case.odd_units} units,"
+            " which cannot be booked. Book whole lots with countersign adjust trade; then both"
+            " officers sign --right book, and --reason says where the rest is booked"
+        )
+    if case.difference.found.odd_units != case.odd_units:
+        raise ResolutionRefusedError(
+            problem=f"{case.odd_units} units of its order cannot be booked: resolve the newest"
+            " difference of that order, which names them"
+        )
 
 
 def _adjustment(case: _Case) -> dict[str, JSON] | None:
@@ -215,7 +259,10 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
     except ReportError:
         price = 0
     if price <= 0 or price % instrument.tick_minor:
-        raise ResolutionRefusedError(problem="give a positive price in whole ticks: --price")
+        raise ResolutionRefusedError(
+            problem="give a positive price in whole ticks: --price. A price between ticks cannot be"
+            " booked: operate.md, 'A price between ticks'"
+        )
     return {
         "instrument": instrument.symbol,
         "side": side.value,
@@ -223,6 +270,17 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
         "price_ticks": price // instrument.tick_minor,
         "unit_minor": instrument.unit_minor,
         "fee_minor": 0,
+    }
+
+
+def _trade_text(case: _Case, adjustment: dict[str, JSON]) -> dict[str, JSON]:
+    """Return the adjustment in the instrument's units, as a broker's file has it."""
+    instrument = case.own.instruments[str(adjustment["instrument"])]
+    return {
+        "instrument": instrument.symbol,
+        "side": adjustment["side"],
+        "quantity": str(abs(case.request.lots) * instrument.lot),
+        "price": case.request.price,
     }
 
 
@@ -254,10 +312,5 @@ def _ended(case: _Case) -> tuple[Draft, ...]:
             order_state=state.value,
             market_time_us=case.own.market.now_us(),
         ),
-        decision_sealed(
-            f"decision/{order.decision_id}",
-            OUTCOMES.get(state, "closed"),
-            account=order.account,
-            again=order.seals,
-        ),
+        sealed(order, OUTCOMES.get(state, "closed")),
     )

@@ -19,25 +19,11 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from audit.store.reader import LedgerReader
-from gateway.errors import NotReadyError, ReleaseRefusedError
+from gateway.errors import ReleaseRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 
 FORM: Final = "countersign statement v2"
 RELEASE: Final = "kill release"
-
-
-def log_id(reader: LedgerReader, origin: str) -> str:
-    """Return the log id.
-
-    Raises:
-        NotReadyError: the ledger is empty.
-        LedgerError: the ledger cannot be read.
-    """
-    first = reader.record(0)
-    if first is None:
-        raise NotReadyError(part="ledger", state="empty: it has no log id yet")
-    return f"{origin}#{first.leaf.hex()}"
 
 
 def statement(purpose: str, log: str, *particulars: str) -> bytes:

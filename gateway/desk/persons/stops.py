@@ -20,9 +20,10 @@ from typing import Any, Final
 
 from audit.sequencer.ledger import Lane
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import log_id, signed_by, statement
+from gateway.desk.persons.statements import signed_by, statement
 from gateway.errors import StopRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.stops import stop_begun, stop_ended
 from gateway.walk.projections.stops import StopPress
 from risk.state.state import Stop

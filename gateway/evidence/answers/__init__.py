@@ -6,7 +6,7 @@ Not here: one decision (`explanation`), tests of groups (`fairness/`), printing 
     days       the flow of a range of days, kept up as the log grows
     patterns   records of orders to the events that patterns of conduct read
     outcomes   forecasts against what came: which are due, their scores, what all say
-    engine_adds  the orders that differ from GJR's, and what became of them
+    engine_adds  an account less its GJR twin in columns, and the decisions that differ
     answer     a fact with the record that proves it
     governance answers about limits, changes, drills, deletions, access
     policy_trial  the newest decisions judged again under a draft of a policy

@@ -4,7 +4,6 @@ The first question reads the records from the beginning of its first day; each l
 was committed since. A question about an earlier day reads again from there.
 """
 
-import datetime as dt
 import threading
 from array import array
 from collections import Counter
@@ -14,7 +13,7 @@ from typing import Any, Final
 
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.errors import RequestError
+from gateway.clock import date_of, range_us
 from gateway.evidence.answers.flow import (
     FLOW_KINDS,
     LEGS,
@@ -23,16 +22,12 @@ from gateway.evidence.answers.flow import (
     RefusalGroup,
     rank,
 )
-from gateway.evidence.statement import date_of
 from risk.rules.catalogue import IN_VERDICTS
 
 TITLES: Final = {rule.rule_id.value: rule.title for rule in IN_VERDICTS}
 PERCENTS: Final = (50, 90, 99)
 CLOSED: Final = ("access", "forecast", "rules")
 """Who has a closed list of reasons; other reasons may be text, and are no labels of a metric."""
-
-DAYS_MAX: Final = 3_660
-_SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,24 +237,3 @@ def first_seq(reader: LedgerReader, time_us: int) -> int:
         else:
             high = middle
     return low
-
-
-def range_us(first: str, last: str) -> tuple[int, int]:
-    """Return the first microsecond of a range of UTC days, and the first after it.
-
-    Raises:
-        RequestError: a day is not a date, or they are in the wrong order.
-    """
-    try:
-        begins, ends = dt.date.fromisoformat(first), dt.date.fromisoformat(last)
-    except ValueError as error:
-        raise RequestError(problem=f"a day is written as 2026-11-20: {error}") from None
-    if not dt.timedelta(0) <= ends - begins < dt.timedelta(days=DAYS_MAX):
-        problem = f"{first} to {last} is no range of at most {DAYS_MAX} days"
-        raise RequestError(problem=problem)
-    return _midnight_us(begins), _midnight_us(ends + dt.timedelta(days=1))
-
-
-def _midnight_us(day: dt.date) -> int:
-    midnight = dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC)
-    return int(midnight.timestamp()) * _SECOND_US

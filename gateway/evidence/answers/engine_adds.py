@@ -1,52 +1,63 @@
-"""What the engine adds to GJR: the orders that differ beyond the no-trade band, and what they made.
+"""The account against its GJR twin: the difference of the two books, in three columns.
 
-Beside an account stands an imagined one, of the difference. At each decision of the strategy it
-holds the engine's target exposure less that of the GJR twin, where the two differ by at least the
-policy's no-trade band, and nothing otherwise. It trades at the touch of the decision's quote, pays
-the paper broker's fee, and holds until the next decision on the instrument.
+The columns are those of `FourBooks`: scale, words, execution. Beside them stand the decisions whose
+target differs from the GJR twin's by the policy's no-trade band or more, and which column each is
+of.
 
 Rules:
 - Everything is read from records, in integers; the same log gives the same answer.
 - A decision without a GJR twin is counted, with the reason, and not compared.
-- The interval resamples days in blocks, because a forecast's horizon overlaps the next one's, and
-  all instruments of a day together. With too few days or orders there is none, and it is said.
+- A decision that was refused, that no broker traded or that had no forecast is counted by its end;
+  it adds nothing to scale and words but what both twins did.
+- An interval resamples days in blocks, because a forecast's horizon overlaps the next one's, and
+  all instruments of a day together. With too few days there is none, and it is said.
 
-Not here: what the target adds to its table (the placebo twin), what words did (the news twin).
+Not here: what words did to one decision (the news twin).
 """
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
+from heapq import merge
 from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.journal.decision import DecisionSealed, GjrMade, SizedBeside
-from gateway.walk.journal.run import MarkTaken, PolicyActivated, RunStarted
-from gateway.walk.sampled.placebo import FEE_BP
+from gateway.walk.journal.run import PolicyActivated, RunStarted
+from gateway.walk.sampled.four_books import COLUMN_KINDS, AddedParts, FourBooks, traded_lots
 from risk.forms.documents import value_of
-from risk.policy.policy import policy_from_document
-from risk.sizing import BP, SizingBasis, SizingReason
+from risk.forms.money import HUNDREDTHS, grouped_money, minor_digits
+from risk.policy.policy import SizingPolicy, policy_from_document
+from risk.sizing import SizingBasis, SizingReason
 from risk.state.instrument import Instrument
 
+WISH: Final = "asked_for_by_an_agent"
+"""Why an agent's order is not compared: it has the size that was asked for."""
+TITLE: Final = "The account against its GJR twin: scale, words, execution"
+MEANS: Final = {
+    "scale": "the table twin less the GJR twin: the fitted scale and the table's law of moves",
+    "words": "the target as simulated less the table twin: what the target adds to its table",
+    "execution": "the account less the target as simulated: rules, people, prices, fees",
+}
+"""What each column is, for people; in the order of `AddedParts`."""
 ADDS_KINDS: Final = (
     Kind.RUN_STARTED,
     Kind.POLICY_ACTIVATED,
     Kind.GJR_MADE,
-    Kind.GJR_JUDGED,
-    Kind.INTENT_PROPOSED,
-    Kind.MARK_TAKEN,
-    Kind.BOOK_ADJUSTED,
     Kind.DECISION_SEALED,
 )
+"""What is read of every account; of the asked one also `COLUMN_KINDS` and its decisions."""
+_OWN_KINDS: Final = tuple(dict.fromkeys((*COLUMN_KINDS, Kind.SNAPSHOT_TAKEN, Kind.INTENT_PROPOSED)))
+_TRADE_KINDS: Final = (Kind.ORDER_REPORTED, Kind.DIFFERENCE_RESOLVED)
 BLOCK_DAYS: Final = 10
 """Days in one drawn block: as long as the shipped horizon in daily bars."""
 DRAWS: Final = 1_000
 DAYS_MIN: Final = 60
-DIFFERING_MIN: Final = 20
 _AIMED: Final = frozenset(
     {
         SizingReason.ORDER,
@@ -57,16 +68,15 @@ _AIMED: Final = frozenset(
 )
 """Sizings that have a target to compare."""
 _LOW, _HIGH = DRAWS // 20, DRAWS - DRAWS // 20 - 1
-_DAY_US: Final = 86_400_000_000
 
 
 @dataclass(slots=True, kw_only=True)
 class DifferingDecision:
-    """One decision whose target differs beyond the band; lots and exposures are signed.
+    """One decision whose target differs from GJR's beyond the band; lots and exposures are signed.
 
     Attributes:
-        held_lots: What the account of the difference holds until the next decision.
-        gross_minor, cost_minor: Its gain since the quote at mid, and what trading into it cost.
+        fate: How it ended.
+        counts: Whether its order traded, or it wanted none; else it adds nothing to words.
     """
 
     decision_id: str
@@ -75,52 +85,50 @@ class DifferingDecision:
     quoted_us: int
     band_bp: int
     engine_bp: int
+    table_bp: int
     gjr_bp: int
     engine_lots: int
+    table_lots: int
     gjr_lots: int
-    held_lots: int
-    gross_minor: int = 0
-    cost_minor: int = 0
+    counts: bool
     fate: str = "open"
+
+    @property
+    def of(self) -> list[str]:
+        """The columns in which the targets differ by the band or more."""
+        gaps = {"scale": self.table_bp - self.gjr_bp, "words": self.engine_bp - self.table_bp}
+        return [name for name, gap in gaps.items() if abs(gap) >= self.band_bp]
 
     def document(self) -> dict[str, Any]:
         """Return it for the API and the command line."""
-        names = self.__slots__
-        return {name: getattr(self, name) for name in names} | {
-            "pnl_minor": self.gross_minor - self.cost_minor
-        }
-
-
-@dataclass(slots=True)
-class _Held:
-    """What the account of the difference holds of one instrument since its last decision."""
-
-    lots: int = 0
-    twice_mid: int = 0
-    unit_minor: int = 0
-    day: int = 0
-    of: DifferingDecision | None = None
+        return {name: getattr(self, name) for name in self.__slots__} | {"of": self.of}
 
 
 @dataclass(slots=True)
 class EngineAdds:
-    """Folds the records of `ADDS_KINDS` in order, for one account."""
+    """Folds the records of one account, and those of `ADDS_KINDS`, in ledger order."""
 
-    account: str
+    columns: FourBooks
     compared: int = 0
     without: Counter[str] = field(default_factory=Counter)
-    differing: list[DifferingDecision] = field(default_factory=list)
-    engine_orders: int = 0
-    gjr_orders: int = 0
-    closed_minor: int = 0
-    """Costs of leaving a difference that no longer exceeds the band."""
-    _days: dict[int, int] = field(default_factory=dict)
-    _band_bp: int = 0
-    _units: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, str] = field(default_factory=dict)
+    """How each decision of the account ended, by stream."""
+    differing: dict[str, DifferingDecision] = field(default_factory=dict)
+    _policy: SizingPolicy | None = None
+    _instruments: dict[str, Instrument] = field(default_factory=dict)
     _reasons: dict[str, str] = field(default_factory=dict)
-    _judged: dict[str, SizedBeside] = field(default_factory=dict)
-    _held: dict[str, _Held] = field(default_factory=dict)
-    _of: dict[str, DifferingDecision] = field(default_factory=dict)
+    _gjr: dict[str, SizedBeside] = field(default_factory=dict)
+
+    @property
+    def account(self) -> str:
+        """The account's name."""
+        return self.columns.account
+
+    @property
+    def digits(self) -> int:
+        """Decimals of the book's money; every instrument of a book is in its currency."""
+        listed = next(iter(self._instruments.values()), None)
+        return HUNDREDTHS if listed is None else minor_digits(listed.currency)
 
     def take(self, record: Record) -> None:
         """Read one record.
@@ -130,176 +138,150 @@ class EngineAdds:
         """
         match record.kind:
             case Kind.RUN_STARTED:
-                run = RunStarted.of(record)
-                listed = [value_of(Instrument, one) for one in run.instruments]
-                self._units |= {one.symbol: one.unit_minor for one in listed}
+                listed = [value_of(Instrument, one) for one in RunStarted.of(record).instruments]
+                self._instruments |= {one.symbol: one for one in listed}
             case Kind.POLICY_ACTIVATED:
-                policy = policy_from_document(PolicyActivated.of(record).policy)
-                self._band_bp = policy.sizing.no_trade_band.value
+                self._policy = policy_from_document(PolicyActivated.of(record).policy).sizing
             case Kind.GJR_MADE:
                 self._reasons[record.stream] = GjrMade.of(record).missing
-            case Kind.GJR_JUDGED:
-                judged = SizedBeside.of(record)
-                if judged.account == self.account:
-                    self._judged[record.stream] = judged
+            case Kind.SNAPSHOT_TAKEN:
+                self.ends.setdefault(record.stream, "open")
+            case Kind.DECISION_SEALED if record.stream in self.ends:
+                self.ends[record.stream] = DecisionSealed.of(record).outcome
+                if record.stream in self.differing:
+                    self.differing[record.stream].fate = self.ends[record.stream]
+            case Kind.DECISION_SEALED:
+                pass  # another account's
             case Kind.INTENT_PROPOSED:
                 self._proposed(record)
-            case Kind.MARK_TAKEN:
-                self._marked(MarkTaken.of(record))
-            case Kind.BOOK_ADJUSTED:
-                self._split(BookAdjusted.of(record))
-            case Kind.DECISION_SEALED if record.stream in self._of:
-                self._of[record.stream].fate = DecisionSealed.of(record).outcome
             case _:
-                pass
+                if record.kind is Kind.GJR_JUDGED:
+                    self._gjr[record.stream] = SizedBeside.of(record)
+                self.columns.take(record)
 
     @property
-    def gross_minor(self) -> int:
-        """What the differences gained at mid."""
-        return sum(one.gross_minor for one in self.differing)
-
-    @property
-    def cost_minor(self) -> int:
-        """What trading into and out of them cost."""
-        return self.closed_minor + sum(one.cost_minor for one in self.differing)
-
-    @property
-    def interval_minor(self) -> tuple[int, int] | None:
-        """The 90 % interval of the sum after costs; None where there are too few."""
-        if len(self._days) < DAYS_MIN or len(self.differing) < DIFFERING_MIN:
-            return None
-        return interval([self._days[day] for day in sorted(self._days)])
+    def intervals_minor(self) -> dict[str, tuple[int, int]]:
+        """The 90 % interval of each column and of their sum; empty where there are too few days."""
+        days = [self.columns.days[day] for day in sorted(self.columns.days)]
+        if len(days) < DAYS_MIN:
+            return {}
+        moves = [
+            tuple(now - then for now, then in zip(day, before, strict=True))
+            for before, day in zip((AddedParts(), *days), days, strict=False)
+        ]
+        named = {name: [move[at] for move in moves] for at, name in enumerate(AddedParts._fields)}
+        named["difference"] = [sum(move) for move in moves]
+        return {name: interval(values) for name, values in named.items()}
 
     def document(self) -> dict[str, Any]:
         """Return all figures for the API and the command line; money in minor units."""
-        interval_minor = self.interval_minor
+        made, parts, intervals = self.columns.made_minor, self.columns.parts, self.intervals_minor
+        orders = list(self.differing.values())
         return {
+            "title": TITLE,
             "account": self.account,
             "compared": self.compared,
             "without_twin": dict(sorted(self.without.items())),
-            "differing": len(self.differing),
-            "engine_orders": self.engine_orders,
-            "gjr_orders": self.gjr_orders,
-            "fates": dict(sorted(Counter(one.fate for one in self.differing).items())),
-            "gross_minor": self.gross_minor,
-            "cost_minor": self.cost_minor,
-            "pnl_minor": self.gross_minor - self.cost_minor,
-            "days": len(self._days),
-            "interval_minor": None if interval_minor is None else list(interval_minor),
+            "made_minor": made,
+            "difference_minor": made["account"] - made["gjr"],
+            "columns": [
+                {
+                    "name": name,
+                    "means": MEANS[name],
+                    "pnl_minor": pnl,
+                    "interval_minor": _listed(intervals.get(name)),
+                }
+                for name, pnl in parts._asdict().items()
+            ],
+            "interval_minor": _listed(intervals.get("difference")),
+            "days": len(self.columns.days),
             "few": self.few,
-            "lines": [self._line(name) for name in sorted({o.instrument for o in self.differing})],
-            "orders": [one.document() for one in self.differing],
+            "ends": dict(sorted(Counter(self.ends.values()).items())),
+            "differing": len(orders),
+            "differing_scale": sum("scale" in one.of for one in orders),
+            "differing_words": sum("words" in one.of for one in orders),
+            "not_counted": sum(not one.counts for one in orders),
+            "orders": [one.document() for one in orders],
         }
 
     @property
     def few(self) -> str:
         """Why there is no interval; empty where there is one."""
-        if self.interval_minor is not None:
+        days = len(self.columns.days)
+        if days >= DAYS_MIN:
             return ""
-        return (
-            f"too few for an interval: {len(self._days)} days and {len(self.differing)} differing"
-            f" decisions; at least {DAYS_MIN} and {DIFFERING_MIN} are needed"
-        )
-
-    def _line(self, instrument: str) -> dict[str, Any]:
-        ours = [one for one in self.differing if one.instrument == instrument]
-        return {
-            "instrument": instrument,
-            "differing": len(ours),
-            "engine_more": sum(one.held_lots > 0 for one in ours),
-            "gross_minor": sum(one.gross_minor for one in ours),
-            "cost_minor": sum(one.cost_minor for one in ours),
-        }
+        return f"too few days for an interval: {days}; at least {DAYS_MIN} are needed"
 
     def _proposed(self, record: Record) -> None:
         own = SizedBeside.of(record)
-        sizing = own.sizing
-        if own.account != self.account or own.quote is not None or sizing is None:
+        if own.quote is not None or own.sizing is None or self._policy is None:
+            return  # a renewal stands for its first intent
+        instrument = self._instruments[own.sizing["instrument"]]
+        table = self.columns.propose(record.stream, own, self._policy, instrument)
+        twin = self._gjr.pop(record.stream, None)
+        if own.sizing["basis"] != SizingBasis.VOLATILITY:
+            self.without[WISH] += 1
             return
-        if sizing["basis"] != SizingBasis.VOLATILITY:
-            return  # an agent's wish: no forecast moves it
-        twin = self._judged.pop(record.stream, None)
-        if twin is None or twin.sizing is None or twin.quote is None:
+        if table is None or twin is None or twin.sizing is None or table.sizing is None:
             self.without[self._reasons.get(record.stream) or "not_on_record"] += 1
             return
-        without = {sizing["reason"], twin.sizing["reason"]} - _AIMED
+        sizings = own.sizing, table.sizing, twin.sizing
+        without = {one["reason"] for one in sizings} - _AIMED
         if without:
             self.without[min(without).lower()] += 1
             return
         self.compared += 1
-        self._compare(record, sizing, twin.sizing, twin.quote)
+        self._compare(record, own, sizings, twin.quote or {})
 
     def _compare(
-        self, record: Record, own: dict[str, Any], twin: dict[str, Any], quote: dict[str, Any]
+        self,
+        record: Record,
+        own: SizedBeside,
+        sizings: tuple[dict[str, Any], ...],
+        quote: dict[str, Any],
     ) -> None:
-        name = own["instrument"]
-        unit, twice_mid = self._units[name], quote["bid_ticks"] + quote["ask_ticks"]
-        moved_bp = own["target_exposure_bp"] - twin["target_exposure_bp"]
-        lots = 0
-        if abs(moved_bp) >= self._band_bp and twice_mid > 0:
-            lots = _toward_zero(2 * moved_bp * own["equity_minor"], BP * twice_mid * unit)
-        held = self._held.setdefault(name, _Held())
-        self._value(held, twice_mid)
-        traded = abs(lots - held.lots)
-        spread = quote["ask_ticks"] - quote["bid_ticks"]
-        cost = traded * unit * spread // 2 + traded * unit * twice_mid * FEE_BP // (2 * BP)
-        day = quote["time_us"] // _DAY_US
-        self._days[day] = self._days.get(day, 0) - cost
-        held.lots, held.twice_mid, held.unit_minor, held.day = lots, twice_mid, unit, day
-        held.of = None
-        if not lots:
-            self.closed_minor += cost
+        band = 0 if self._policy is None else self._policy.no_trade_band.value
+        engine_bp, table_bp, gjr_bp = (one["target_exposure_bp"] for one in sizings)
+        if abs(engine_bp - gjr_bp) < band:
             return
-        self.engine_orders += own["delta_qty"] != 0
-        self.gjr_orders += twin["delta_qty"] != 0
-        held.of = DifferingDecision(
+        engine_lots, table_lots, gjr_lots = (one["delta_qty"] for one in sizings)
+        self.differing[record.stream] = DifferingDecision(
             decision_id=record.stream.removeprefix("decision/"),
             seq=record.seq,
-            instrument=name,
+            instrument=sizings[0]["instrument"],
             quoted_us=quote["time_us"],
-            band_bp=self._band_bp,
-            engine_bp=own["target_exposure_bp"],
-            gjr_bp=twin["target_exposure_bp"],
-            engine_lots=own["delta_qty"],
-            gjr_lots=twin["delta_qty"],
-            held_lots=lots,
-            cost_minor=cost,
+            band_bp=band,
+            engine_bp=engine_bp,
+            table_bp=table_bp,
+            gjr_bp=gjr_bp,
+            engine_lots=engine_lots,
+            table_lots=table_lots,
+            gjr_lots=gjr_lots,
+            counts=self.columns.counts(record.stream, own),
         )
-        self.differing.append(held.of)
-        self._of[record.stream] = held.of
-
-    def _marked(self, mark: MarkTaken) -> None:
-        held = self._held.get(mark.instrument)
-        if held is not None and mark.account == self.account:
-            self._value(held, 2 * mark.price_ticks)
-
-    def _split(self, done: BookAdjusted) -> None:
-        held = self._held.get(done.instrument)
-        if held is not None and done.split is not None and done.account == self.account:
-            new, old = done.split
-            held.lots, held.twice_mid = held.lots * new // old, held.twice_mid * old // new
-
-    def _value(self, held: _Held, twice_price: int) -> None:
-        """Book what has been gained since the last valuation to the decision that holds it."""
-        if held.of is not None:
-            gained = held.lots * held.unit_minor * (twice_price - held.twice_mid)
-            whole = _toward_zero(gained, 2)
-            held.of.gross_minor += whole
-            self._days[held.day] += whole
-        held.twice_mid = twice_price
 
 
 def engine_adds(reader: LedgerReader, account: str = "") -> EngineAdds:
-    """Return what the engine adds in an account; by default in that of the newest run."""
-    if not account:
-        newest = reader.records(
-            stream="control", kinds=(Kind.RUN_STARTED,), limit=1, newest_first=True
-        )
-        account = next((RunStarted.of(one).account for one in newest), "")
-    found = EngineAdds(account)
-    for record in reader.records(kinds=ADDS_KINDS):
+    """Return the columns of an account; by default of that of the newest run."""
+    runs = [
+        RunStarted.of(one) for one in reader.records(stream="control", kinds=(Kind.RUN_STARTED,))
+    ]
+    account = account or (runs[-1].account if runs else "")
+    equity = next((one.equity_minor for one in runs if one.account == account), 0)
+    traded = traded_lots(reader.records(account=account, kinds=_TRADE_KINDS))
+    found = EngineAdds(FourBooks(account=account, equity_minor=equity, traded=traded))
+    for record in _read(reader, account):
         found.take(record)
     return found
+
+
+def _read(reader: LedgerReader, account: str) -> Iterator[Record]:
+    """Yield what an account's answer rests on, in ledger order."""
+    return merge(
+        reader.records(kinds=ADDS_KINDS),
+        reader.records(account=account, kinds=_OWN_KINDS),
+        key=lambda record: record.seq,
+    )
 
 
 def interval(days: list[int]) -> tuple[int, int]:
@@ -334,30 +316,44 @@ def adds_text(found: EngineAdds) -> str:
     said = found.document()
     if not found.compared:
         reasons = ", ".join(f"{n} {why}" for why, n in said["without_twin"].items()) or "none"
-        return f"no decision of {found.account} has a GJR twin (decisions without: {reasons})"
-    money = {name: _money(said[f"{name}_minor"]) for name in ("gross", "cost", "pnl")}
+        return (
+            f"no decision of {found.account} was sized by a forecast beside a GJR twin; not"
+            f" compared: {reasons}"
+        )
+    money = partial(grouped_money, digits=found.digits)
+    made = {name: money(minor) for name, minor in said["made_minor"].items()}
     lines = [
-        f"account {found.account}: {found.compared} decisions beside their GJR twin",
-        f"{len(found.differing)} have a target that differs by the no-trade band or more:",
-        f"  the engine made {found.engine_orders} orders, GJR would have made {found.gjr_orders}",
-        f"  the difference gained {money['gross']} and cost {money['cost']}:",
-        f"  {money['pnl']} after costs, over {said['days']} days",
+        TITLE,
+        f"account {found.account}: {found.compared} decisions, {said['days']} days",
+        f"  the account made {made['account']}, its GJR twin {made['gjr']}",
+        f"  (table twin {made['table']}, target as simulated {made['simulated']})",
     ]
-    found_interval = found.interval_minor
-    if found_interval is None:
-        lines.append(found.few)
-    else:
-        low, high = found_interval
-        lines.append(f"90 % interval by blocks of days: {_money(low)} to {_money(high)}")
-    lines.append("one path over part of one year is no evidence of skill")
-    if said["differing"]:
-        lines.append("decision  instrument  engine, bp  GJR, bp  held lots  after costs  fate")
+    whole = {"name": "difference", "pnl_minor": said["difference_minor"], **_SUM}
+    for one in (*said["columns"], {**whole, "interval_minor": said["interval_minor"]}):
+        lines.append(f"  {one['name']:<11}{money(one['pnl_minor']):>14}  {one['means']}")
+        if one["interval_minor"]:
+            low, high = map(money, one["interval_minor"])
+            lines.append(f"{'':27}90 % interval by blocks of days: {low} to {high}")
+    if said["few"]:
+        lines.append(said["few"])
     lines += [
-        f"{one.decision_id}  {one.instrument}  {one.engine_bp}  {one.gjr_bp}  {one.held_lots}"
-        f"  {_money(one.gross_minor - one.cost_minor)}  {one.fate}"
-        for one in found.differing
+        "one path over part of one year is no evidence of skill",
+        f"{said['differing']} targets differ from GJR's by the no-trade band or more:",
+        f"  scale: the table's does too in {said['differing_scale']}",
+        f"  words: the target differs from the table's in {said['differing_words']}",
+        f"  {said['not_counted']} were refused or did not trade, and add nothing to words",
+    ]
+    if said["differing"]:
+        lines.append("decision  instrument  engine, bp  table, bp  GJR, bp  of  fate")
+    lines += [
+        f"{one.decision_id}  {one.instrument}  {one.engine_bp}  {one.table_bp}  {one.gjr_bp}"
+        f"  {'+'.join(one.of) or 'sum'}  {one.fate}{'' if one.counts else ' (not counted)'}"
+        for one in found.differing.values()
     ]
     return "\n".join(lines)
+
+
+_SUM: Final = {"means": "the account less its GJR twin: the three columns together"}
 
 
 def print_adds(reader: LedgerReader, account: str, *, as_json: bool) -> str:
@@ -366,10 +362,5 @@ def print_adds(reader: LedgerReader, account: str, *, as_json: bool) -> str:
     return adds_json(found) if as_json else adds_text(found)
 
 
-def _money(minor: int) -> str:
-    sign = "-" if minor < 0 else ""
-    return f"{sign}{abs(minor) // 100:,}.{abs(minor) % 100:02d}"
-
-
-def _toward_zero(part: int, whole: int) -> int:
-    return part // whole if part >= 0 else -(-part // whole)
+def _listed(low_high: tuple[int, int] | None) -> list[int] | None:
+    return None if low_high is None else list(low_high)

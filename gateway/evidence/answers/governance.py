@@ -10,8 +10,8 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.clock import range_us
 from gateway.evidence.answers.answer import Fact, RecordedAnswer, when
-from gateway.evidence.answers.days import range_us
 from gateway.installation.keys.roles import MAY, Role
 from gateway.walk.journal.control.kill import KillDrilled
 from gateway.walk.journal.control.oversight.overrides import (

@@ -17,13 +17,13 @@ from pathlib import Path
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.statements import log_id
 from gateway.errors import PairMissingError, ReplayDiffersError, RequestError
 from gateway.evidence.decisions import PREFIX, newest_decisions
 from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.past import Past
 from gateway.evidence.replay.replay import replayed
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.place import Place
 from gateway.installation.policies.policy_files import DIFFERS, read_policy
 from gateway.walk.journal.control.oversight.justifications import FairnessSources

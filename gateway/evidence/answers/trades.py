@@ -7,10 +7,11 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.clock import range_us
 from gateway.desk.persons.checkpoint.answering import sheet_in
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.answers.answer import Fact, RecordedAnswer, when
-from gateway.evidence.answers.days import first_seq, range_us
+from gateway.evidence.answers.days import first_seq
 from gateway.evidence.answers.flow import FLOW_KINDS, FlowFold, RefusalGroup
 from gateway.evidence.answers.governance import VERIFY
 from gateway.evidence.decisions import PREFIX

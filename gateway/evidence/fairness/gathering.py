@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.clock import date_of
 from gateway.evidence.decisions import PREFIX
-from gateway.evidence.statement import date_of
 from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.order import OrderReported, OrderSending

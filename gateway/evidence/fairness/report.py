@@ -5,7 +5,6 @@ computes the same rows. What a prompt could hold of a group is tested apart from
 codec's vocabulary has no word for it, and the report says so.
 """
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final, Protocol
@@ -14,6 +13,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.tlog.tiles import HashReader, root_from
+from gateway.clock import days_between
 from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
 from gateway.walk.journal.control.fairness import TESTS, WITH_SPLITS, FairnessTested
@@ -68,7 +68,7 @@ def run_tests(
     Raises:
         RequestError: a day is not a date, or no intent was judged in the window.
     """
-    first, last = _checked(days)
+    first, last = (one.isoformat() for one in days_between(*days))
     records = log.records(kinds=WINDOW_KINDS, before_seq=below)
     splits, orders = tests in {WITH_SPLITS, TESTS}, tests == TESTS
     window = gathered(records, first, last, splits=splits, orders=orders)
@@ -119,17 +119,6 @@ def differing(recorded: FairnessTested, log: LogSource, root_of: RootOf) -> tupl
 def _swaps() -> Iterable[FairnessRow]:
     for name in SWAPPED:
         yield FairnessRow(test="F2", subject="prompts", attribute=name, because=NO_WORD)
-
-
-def _checked(days: tuple[str, str]) -> tuple[str, str]:
-    for day in days:
-        try:
-            dt.date.fromisoformat(day)
-        except ValueError:
-            raise RequestError(problem=f"{day[:24]} is not a day: write 2026-11-20") from None
-    if days[0] > days[1]:
-        raise RequestError(problem=f"{days[0]} is after {days[1]}: --from is the earlier day")
-    return days
 
 
 def _short(row: FairnessRow) -> dict[str, Any]:

@@ -8,5 +8,6 @@ Not here: the witness server.
     mirror        the log as static files (`countersign tiles DIR`)
     policy        the installation's witness policy
     assessment    `assess`: the yearly self-assessment, each sentence with its records
+    statements_page  the page of what verifiers compare
     published     checkpoint, tiles and bundles as outsiders read them
 """

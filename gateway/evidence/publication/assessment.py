@@ -6,7 +6,7 @@ is on record; whether the firm's procedures are adequate is a person's judgement
 Source: Commission Delegated Regulation (EU) 2017/589, art. 9 and Annex I.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -14,42 +14,68 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.walk.journal.control.modes import ModeEntered
 
 SHOWN: Final = 5
 """Record numbers that a sentence shows, the newest ones."""
+
+
+def _always(_: Record) -> bool:
+    return True
+
+
+def _served(record: Record) -> bool:
+    """Return whether persons acted: a development run has every key on one machine."""
+    return not record.body.get("dev", False)
+
+
+def _changes_mode(record: Record) -> bool:
+    """Return whether the mode changed, and not only its account, session or limits."""
+    entered = ModeEntered.of(record)
+    return entered.mode != entered.before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     """A topic of the assessment: the article, what a sentence counts, and the kinds that show it.
 
-    `what` is empty where the product has no record of the topic.
+    `what` is empty where the product has no record of the topic. `counts` leaves out records of
+    these kinds of which the sentence would be false.
     """
 
     article: str
     title: str
     what: str = ""
     kinds: tuple[Kind, ...] = ()
+    counts: Callable[[Record], bool] = _always
 
 
 TOPICS: Final = (
     Topic(
         article="4",
         title="Governance of limits",
-        what="activations of policies that two officers signed",
+        what="activations, at starts and changes, of policies that two officers signed",
         kinds=(Kind.POLICY_ACTIVATED,),
+        counts=_served,
     ),
-    Topic(article="5-7", title="Testing before deployment"),
+    Topic(
+        article="5-7",
+        title="Testing before deployment",
+        what="tests of model pairs by the promotion gate and trials of policies",
+        kinds=(Kind.PROMOTION_TESTED, Kind.POLICY_TRIED),
+    ),
     Topic(
         article="8",
         title="Controlled deployment: changes of mode",
-        what="changes of mode",
+        what="changes of mode, the first mode included",
         kinds=(Kind.MODE_ENTERED,),
+        counts=_changes_mode,
     ),
+    Topic(article="10", title="Stress testing"),
     Topic(
         article="11",
         title="Material changes",
-        what="registrations of code, model, policy and dictionary",
+        what="registrations of code, model, policy, dictionary, profile and instruments",
         kinds=(Kind.DIGESTS_REGISTERED,),
     ),
     Topic(
@@ -76,7 +102,12 @@ TOPICS: Final = (
         what="requests to close positions",
         kinds=(Kind.FLATTEN_ASKED,),
     ),
-    Topic(article="13", title="Surveillance for market abuse"),
+    Topic(
+        article="13",
+        title="Surveillance for market abuse",
+        what="cases opened",
+        kinds=(Kind.CASE_OPENED,),
+    ),
     Topic(
         article="14",
         title="Business continuity: restored ledgers",
@@ -97,14 +128,14 @@ TOPICS: Final = (
     ),
     Topic(
         article="16",
-        title="Stops by persons",
-        what="stops that were pressed",
+        title="Stops",
+        what="stops begun, by persons or by the gateway's circuit breaker",
         kinds=(Kind.STOP_BEGUN,),
     ),
     Topic(
         article="17",
         title="Post-trade controls",
-        what="differences between book and broker",
+        what="records of how book and broker differ, or agree again",
         kinds=(Kind.BOOK_DIFFERENCE,),
     ),
     Topic(
@@ -130,11 +161,12 @@ TOPICS: Final = (
 
 def assessment(records: Iterable[Record], *, origin: str, since_us: int, until_us: int) -> str:
     """Return the assessment of the records from `since_us` on and before `until_us`, Markdown."""
-    wanted = {kind for topic in TOPICS for kind in topic.kinds}
-    found: dict[Kind, list[int]] = {kind: [] for kind in wanted}
+    found: list[list[int]] = [[] for _ in TOPICS]
     for record in records:
-        if record.kind in wanted and since_us <= record.recorded_at_us < until_us:
-            found[record.kind].append(record.seq)
+        if since_us <= record.recorded_at_us < until_us:
+            for topic, seqs in zip(TOPICS, found, strict=True):
+                if record.kind in topic.kinds and topic.counts(record):
+                    seqs.append(record.seq)
     return "".join(f"{line}\n" for line in _lines(found, origin, since_us, until_us))
 
 
@@ -150,9 +182,7 @@ def assess_year(reader: LedgerReader, origin: str, year: int) -> str:
     )
 
 
-def _lines(
-    found: dict[Kind, list[int]], origin: str, since_us: int, until_us: int
-) -> Iterator[str]:
+def _lines(found: list[list[int]], origin: str, since_us: int, until_us: int) -> Iterator[str]:
     yield f"# Self-assessment under RTS 6 art. 9: {origin}"
     yield ""
     yield (
@@ -160,11 +190,11 @@ def _lines(
         " that it rests on; `countersign show` and `countersign prove` show them. This text counts"
         " what is on record; its judgement is the assessor's."
     )
-    for topic in TOPICS:
+    for topic, seqs in zip(TOPICS, found, strict=True):
         yield ""
         yield f"## Art. {topic.article}: {topic.title}"
         yield ""
-        yield _sentence(topic, sorted(seq for kind in topic.kinds for seq in found[kind]))
+        yield _sentence(topic, seqs)
 
 
 def _sentence(topic: Topic, seqs: list[int]) -> str:

@@ -16,6 +16,7 @@ from gateway.evidence.replay.weights import RowQuestion
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.telemetry.console import Progress
+from inference.codec.text.answer import Grammar
 from inference.engine.port import Engine, EngineConfig, SampleRequest
 from inference.errors import CaptureError
 from inference.speculation.condense import condense
@@ -75,9 +76,12 @@ def engine_of(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
 def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
     """Sample one forecast again; return a line that says how much is equal.
 
+    A text pair's rows may differ in their last bits, because its batch had another shape then; its
+    tokens may not. The rows of a pair for returns are narrow, and equal to the bit.
+
     Raises:
         EngineError: when the engine does not answer.
-        ReplayDiffersError: when the bits differ.
+        ReplayDiffersError: when the tokens differ, or the bits of a pair for returns.
     """
     evidence = question.evidence
     samples = engine.sample(
@@ -103,6 +107,12 @@ def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
         return f"sampled again to the same bits: {n} of {n} trajectories, raw logits included"
     logits = sum(a == b for a, b in zip(found.row_digests, evidence.row_digests, strict=True))
     tokens = sum(a == b for a, b in zip(paths(found), paths(evidence), strict=True))
+    words = Grammar.of_capture(evidence.bin_start, evidence.n_bins) is not None
+    if words and tokens == n:
+        return (
+            f"sampled again to the same tokens: {n} of {n} trajectories, {logits} of them with the "
+            "same raw logits; a batch of another shape, or another processor, rounds differently"
+        )
     raise ReplayDiffersError(
         step="rounds_captured",
         detail=(

@@ -257,7 +257,9 @@ class Past:
     @property
     def standing(self) -> Standing:
         """The decision's standing before any of its records."""
-        return Standing(decision_id=self.decision_id, account=self.tags.account)
+        return Standing(
+            decision_id=self.decision_id, account=self.tags.account, mode=self.tags.mode
+        )
 
     def instrument(self, symbol: str) -> Instrument:
         """Return an instrument of the run."""

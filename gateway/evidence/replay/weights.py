@@ -10,7 +10,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import Past
 from inference.errors import InferenceError
 from inference.speculation.evidence import Evidence
-from inference.weights.regeneration import ROW_TOLERANCE, compare, rows_of
+from inference.weights.regeneration import compare, rows_of
 from inference.weights.registry import ModelPair, load_table
 
 
@@ -67,6 +67,6 @@ def regenerated(question: RowQuestion, pair: ModelPair) -> str:
     drafter = f" and {found.drafter_rows} of the drafter" if found.drafter_rows else ""
     return (
         f"{found.target_rows} rows of the target{drafter} regenerated from the weights: "
-        f"{found.numbers} recorded numbers agree within {ROW_TOLERANCE:.0e} "
+        f"{found.numbers} recorded numbers agree within {rows.tolerance:.0e} "
         f"(largest gap {found.row_gap:.1e}; entropy {found.entropy_gap:.1e} nats)"
     )

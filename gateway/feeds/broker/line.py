@@ -30,6 +30,7 @@ from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import Condition, Finding
 from gateway.feeds.live.items import QUOTES, QuoteItem, parse
 from gateway.installation.children.child import ChildProcess
+from inference.snapshot import MAX_TICKS
 from risk.state.instrument import Instrument
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,9 @@ class BrokerLine:
         self._lives += 1
         market = self._door.market
         for name in self._instruments:
-            self._before[name] = market.last_sequence(QUOTES, name, self._source)
+            last = market.last_sequence(QUOTES, name, self._source)
+            # an absurd number that somebody posted under this name leaves no room above it
+            self._before[name] = last if last < MAX_TICKS // 2 else 0
         child = ChildProcess(self._config.program, self._config.log_path)
         self._child = child
         try:
@@ -149,6 +152,10 @@ class BrokerLine:
                 "profile": profile_document(self._config.profile),
                 "folder": str(self._config.folder),
                 "symbols": list(self._by_symbol),
+                "currencies": {
+                    symbol: self._instruments[name].currency
+                    for symbol, name in self._by_symbol.items()
+                },
                 "prefix": f"{self._config.prefix}-{self._lives}",
             }
             child.write(encode(configure), WRITE_S)

@@ -10,6 +10,7 @@ Rules:
 - A file that cannot be read at all (Parquet that is half written or damaged) is a recorded
   condition, and waited at in the same way. Every row of a Parquet file of bars or events is read
   before the first is taken.
+- No complaint quotes what a file holds: it says where, and what should be there.
 - Where no column numbers the items, they are counted by instrument. Bars and events of a file that
   was replaced are counted from its start again, so that what it repeats are repeats and what it
   changes is refused; quotes count on.
@@ -25,6 +26,7 @@ from typing import Any, Final, Protocol
 from pydantic import ValidationError
 
 from gateway.errors import FeedRefusedError, IntakeError
+from gateway.feeds.files.dropped import is_folder, signature_of
 from gateway.feeds.files.reading import (
     JSON_LINES,
     FileLine,
@@ -33,6 +35,7 @@ from gateway.feeds.files.reading import (
     files_of,
     is_parquet,
     marked,
+    not_followed,
     read_piece,
     unit_of,
 )
@@ -136,9 +139,14 @@ class Followed:
         """Return the file to read on; None while there is none."""
         position, path = self._at, self.source.path
         self._names = names = files_of(path)
-        folder = path.is_dir()
+        folder = is_folder(path)
+        if folder and (odd := not_followed(path)):
+            self._tell(
+                "skipped", f"{odd} is no regular file and is not read; links are not followed"
+            )
         if not names:
-            self._tell("missing", f"{path} has no .csv, .ndjson or .parquet file yet")
+            if self.state.condition != "skipped":
+                self._tell("missing", f"{path} has no .csv, .ndjson or .parquet file yet")
             return None
         if position.name in names:
             known = {*position.done, position.name}
@@ -166,22 +174,24 @@ class Followed:
                 now, _ = self._read(path, line, now, now)
             except IntakeError as error:
                 where = f"row {line.number}, {error.where}" if line.number else error.where
-                raise IntakeError(where=where, problem=error.problem) from None
+                raise IntakeError(where=where, problem=error.problem, seen=error.seen) from None
 
     def _broken(self, path: Path, error: IntakeError, *, last: bool) -> bool:
         """Say why a file cannot be read, and wait at it; quotes go on with the next file."""
-        self._tell("malformed", f"{path.name}, {error.where}: {error.problem}")
+        self._tell("malformed", f"{path.name}, {': '.join(error.kept)}")
         if self.source.feed == QUOTES and not last:
             self._keep(self._at.next_file(self._names[self._names.index(self._at.name) + 1]))
             return True
-        self._stopped, self._tried_us = _signature(path), self.monotonic_us()
+        self._stopped, self._tried_us = signature_of(path), self.monotonic_us()
         return False
 
     def _waits(self, path: Path) -> bool:
         """Return whether the source waits at a line and nothing changed since."""
         if self._stopped is None:
             return False
-        return self._stopped == _signature(path) and self.monotonic_us() - self._tried_us < AGAIN_US
+        return (
+            self._stopped == signature_of(path) and self.monotonic_us() - self._tried_us < AGAIN_US
+        )
 
     def _begin_again(self, piece: FilePiece, path: Path) -> None:
         counts = self._at.counts if self.source.feed == QUOTES else piece.position.counts
@@ -219,7 +229,7 @@ class Followed:
                 behind, item = self._read(path, line, now, behind)
             except IntakeError as error:
                 at = f"{path.name} {unit_of(path)} {line.number}"
-                wrong = f"{at}, {error.where}: {error.problem}"
+                wrong = f"{at}, {': '.join(error.kept)}"
                 if waits := self._needs(path, now):
                     break
                 lost = {name: count + 1 for name, count in behind.counts.items()}
@@ -240,7 +250,7 @@ class Followed:
                 now, waits = first.before, True
         if wrong:
             self._tell(condition, wrong)
-        self._stopped = _signature(path) if waits else None
+        self._stopped = signature_of(path) if waits else None
         self._tried_us = self.monotonic_us()
         self._keep(now.model_copy(update={"mark": piece.mark or marked(path, now.offset)}))
         self.state.unread = piece.unread - (now.offset - piece.position.offset)
@@ -288,7 +298,7 @@ class Followed:
             return self._item(value, behind)
         except IntakeError as error:
             where = said_place(self.source, now.header, error.where)
-            raise IntakeError(where=where, problem=error.problem) from None
+            raise IntakeError(where=where, problem=error.problem, seen=error.seen) from None
 
     def _item(
         self, value: dict[str, Any], behind: FilePosition
@@ -310,7 +320,7 @@ class Followed:
 
     def _say_complete(self, path: Path) -> None:
         """Give the source's word: complete up to the file's last change."""
-        upto_us = path.stat().st_mtime_ns // 1_000
+        upto_us = path.lstat().st_mtime_ns // 1_000
         if upto_us == self._word:
             return
         through = self._at.counts.get(ALL, 0)
@@ -341,8 +351,3 @@ def _known(document: dict[str, Any] | None) -> FilePosition:
         return FilePosition() if document is None else FilePosition(**document)
     except ValidationError:
         return FilePosition()
-
-
-def _signature(path: Path) -> tuple[str, int, int]:
-    found = path.stat()
-    return path.name, found.st_size, found.st_mtime_ns

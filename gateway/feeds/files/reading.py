@@ -7,19 +7,19 @@ Rules:
 - A line counts once its newline is there; what follows the last newline stays for later.
 - A file is the same while the bytes around its read part are: the first 4 KiB and the last 4 KiB
   before the offset. Anything else was replaced or truncated, and is read from its start.
-- Only regular files are read, in pieces of at most 256 KiB, or 10,000 rows of Parquet.
+- Only regular files are read (`dropped`), in pieces of at most 256 KiB, or 10,000 rows of Parquet.
 - A Parquet file is the same while its size, its first 4 KiB and its last 64 KiB are.
 """
 
 import os
-import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from gateway.feeds.files.parquet import read_rows
+from gateway.feeds.files.dropped import is_folder, open_dropped
+from gateway.feeds.files.parquet import every_row, read_rows
 from gateway.feeds.files.state import FilePosition
 
 PIECE: Final = 256 * 1024
@@ -77,14 +77,11 @@ def read_piece(
         whole: the last line needs no newline.
 
     Raises:
-        OSError: the file is not there, no regular file, or cannot be read.
+        OSError: the file is not there, is none that is read here, or cannot be read.
         IntakeError: it is Parquet, and not whole or damaged.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
+    with open_dropped(path) as file:
         found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(0, "no regular file", str(path))
         if is_parquet(path):
             return _rows_piece(file, found.st_size, position, columns)
         size, changed = found.st_size, ""
@@ -123,13 +120,18 @@ def all_lines(path: Path, columns: Collection[str]) -> Iterator[FileLine]:
         OSError: the file cannot be read.
         IntakeError: it is Parquet, and not whole or damaged.
     """
+    if is_parquet(path):
+        with open_dropped(path) as file:
+            for number, cells in enumerate(every_row(file, columns)):
+                content = _short(cells) if number else cells
+                yield FileLine(number=number, end=number, content=content)
+        return
     position = FilePosition(name=path.name)
-    while lines := (piece := read_piece(path, position, columns, whole=True)).lines:
+    while lines := read_piece(path, position, columns, whole=True).lines:
         yield from lines
-        end, header = lines[-1].end, ("-",)
-        mark = piece.mark or marked(path, end)
+        end = lines[-1].end
         position = position.model_copy(
-            update={"offset": end, "line": lines[-1].number, "header": header, "mark": mark}
+            update={"offset": end, "line": lines[-1].number, "mark": marked(path, end)}
         )
 
 
@@ -164,7 +166,7 @@ def marked(path: Path, offset: int) -> str:
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
+    with open_dropped(path) as file:
         return mark_of(file.fileno(), offset)
 
 
@@ -221,10 +223,25 @@ def files_of(path: Path) -> list[str]:
     Raises:
         OSError: there is nothing under this name, or it cannot be listed.
     """
-    if not path.is_dir():
-        return [path.name]
-    return sorted(
-        one.name
-        for one in path.iterdir()
-        if one.suffix.lower() in SUFFIXES and not one.name.startswith(".")
+    return (
+        [path.name] if not is_folder(path) else [name for name, is_file in _named(path) if is_file]
     )
+
+
+def not_followed(path: Path) -> str:
+    """Return the first name in a folder that is no regular file, such as a link; or nothing.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    return next((name for name, is_file in _named(path) if not is_file), "")
+
+
+def _named(path: Path) -> list[tuple[str, bool]]:
+    """Return the names with a suffix that is read, and whether each is a regular file."""
+    with os.scandir(path) as found:
+        return sorted(
+            (one.name, one.is_file(follow_symlinks=False))
+            for one in found
+            if Path(one.name).suffix.lower() in SUFFIXES and not one.name.startswith(".")
+        )

@@ -47,12 +47,12 @@ def columns_in(source: FollowedSource, line: bytes | tuple[str, ...]) -> tuple[s
     names = tuple(cell.strip() for cell in _cells(source, first))
     for at, name in enumerate(names, start=1):
         if not name or name in names[: at - 1]:
-            problem = f"the first line names {name!r} " + ("twice" if name else "nothing here")
+            problem = "the first line names " + ("this column twice" if name else "nothing here")
             raise IntakeError(where=f"column {at}", problem=problem)
     for field, column in source.columns.items():
         if column.startswith(CONSTANT) or column in names or _may_lack(source, field):
             continue
-        problem = f"{field} has no column {column}; the first line has {', '.join(names)[:200]}"
+        problem = f"{field} has no column {column} in the first line, which names {len(names)}"
         raise IntakeError(where="column 1", problem=problem)
     return names
 
@@ -87,7 +87,7 @@ def item_in(
 
 
 def object_in(source: FollowedSource, line: bytes) -> dict[str, Any]:
-    """Return the item of an NDJSON line, with this source's name.
+    """Return the item of an NDJSON line, with this source's name; a source without one takes any.
 
     Raises:
         IntakeError: the line is no JSON object, or is of another source.
@@ -95,10 +95,10 @@ def object_in(source: FollowedSource, line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise IntakeError(where="column 1", problem=f"not JSON ({str(error)[:100]})") from None
+        raise IntakeError(where="column 1", problem=f"not JSON ({_fault(error)})") from None
     if not isinstance(value, dict):
         raise IntakeError(where="column 1", problem="not a JSON object; write one item a line")
-    if value.setdefault("source", source.name) != source.name:
+    if value.setdefault("source", source.name) != source.name and source.name:
         problem = f"another source than {source.name}; leave it out, or describe that source"
         raise IntakeError(where="source", problem=problem)
     return value
@@ -138,11 +138,11 @@ def _value(source: FollowedSource, field: str, text: str) -> object:
         return _time_us(source, text)
     if field in WHOLE:
         if not _WHOLE.fullmatch(text):
-            raise ValueError(f"{text[:40]!r} is no whole number")
+            raise ValueError("no whole number")
         return int(text)
     if field in FLAGS:
         if text.lower() not in _YES_NO:
-            raise ValueError(f"{text[:40]!r} is neither true nor false")
+            raise ValueError("neither true nor false")
         return _YES_NO[text.lower()]
     if field in LISTS:
         return text.replace(";", " ").split()
@@ -162,7 +162,7 @@ def _time_us(source: FollowedSource, text: str) -> int:
     form = source.time_form
     if form in _SCALE or form is TimeForm.NS:
         if not _WHOLE.fullmatch(text):
-            raise ValueError(f"{text[:40]!r} is no time in {form}; time_form says what it is")
+            raise ValueError(f"no time in {form}; time_form says what it is")
         return int(text) // _NANO if form is TimeForm.NS else int(text) * _SCALE[form]
     try:
         if form is TimeForm.DATE:
@@ -170,11 +170,20 @@ def _time_us(source: FollowedSource, text: str) -> int:
             return round(day.timestamp()) * 1_000_000 + source.close_at_us
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no {form}; time_form says what it is") from None
+        raise ValueError(f"no time as {form}; time_form says what it is") from None
     if found.tzinfo is None:
-        raise ValueError(f"{text[:40]!r} has no time zone; write Z or an offset behind it")
+        raise ValueError("has no time zone; write Z or an offset behind it")
     whole = found.replace(microsecond=0)
     return round(whole.timestamp()) * 1_000_000 + found.microsecond
+
+
+def _fault(error: ValueError | RecursionError) -> str:
+    """Return what is wrong with JSON, without a word of it."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at character {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    return "a key twice, a number too long or too many levels"
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,19 +27,27 @@ TIME_NAMES: Final = {BARS: "close_time_us", QUOTES: "event_time_us", EVENTS: "pu
 """What the API calls the time of an item."""
 COLUMNS: Final = {
     BARS: ("instrument", "sequence", "time", "open", "high", "low", "close"),
-    QUOTES: ("instrument", "sequence", "time", "bid", "ask", "last"),
+    QUOTES: (
+        *("instrument", "sequence", "time", "bid", "ask", "last"),
+        *("currency", "bid_size", "ask_size", "firm"),
+    ),
     EVENTS: (
         *("id", "sequence", "time", "event_type", "direction", "strength", "source_tier"),
         *("headline", "origin", "scheduled", "instruments"),
     ),
 }
 OPTIONAL: Final = frozenset(
-    ("sequence", "last", "direction", "strength", "source_tier", "scheduled", "instruments")
+    (
+        *("sequence", "last", "currency", "bid_size", "ask_size", "firm"),
+        *("direction", "strength", "source_tier", "scheduled", "instruments"),
+    )
 )
 """Fields that a line may leave empty, and whose column may be missing."""
-PRICES: Final = frozenset(("open", "high", "low", "close", "bid", "ask", "last"))
+PRICES: Final = frozenset(
+    ("open", "high", "low", "close", "bid", "ask", "last", "bid_size", "ask_size")
+)
 WHOLE: Final = frozenset(("sequence", "source_tier"))
-FLAGS: Final = frozenset(("scheduled",))
+FLAGS: Final = frozenset(("scheduled", "firm"))
 LISTS: Final = frozenset(("instruments",))
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _CLOSE: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
@@ -61,7 +69,7 @@ class FollowedSource:
     """One followed file or folder.
 
     Attributes:
-        name: the source in every item and record.
+        name: the source in every item and record; empty where it does not matter.
         feed: bars, quotes or events.
         path: a file, or a folder whose files follow one another by name.
         columns: the column of each field; `=WORD` is a constant.

@@ -1,4 +1,4 @@
-"""ISIN, FIGI, MIC and currency codes: form, check digits and minor units.
+"""ISIN, FIGI, MIC and currency codes: form and check digits.
 
 Not here: whether a code was ever assigned, except for currencies (`pycountry` has ISO 4217).
 """
@@ -9,15 +9,19 @@ from typing import Final
 
 import pycountry
 
+from risk.forms.money import minor_digits as minor_digits  # noqa: PLC0414 - looked for beside the codes
+
 _ISIN: Final = re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")
 _FIGI: Final = re.compile(r"[B-DF-HJ-NP-TV-Z]{2}G[B-DF-HJ-NP-TV-Z0-9]{8}[0-9]")
 _NOT_FIGI: Final = frozenset({"BS", "BM", "GG", "GB", "GH", "KY", "VG"})
+_PARTS: Final = {
+    **dict.fromkeys(("GBX", "GBp"), ("GBP", "pence")),
+    **dict.fromkeys(("ZAC", "ZAc"), ("ZAR", "cents")),
+    **dict.fromkeys(("ILA", "ILX"), ("ILS", "agorot")),
+    **dict.fromkeys(("USX", "USc"), ("USD", "cents")),
+}
+"""Codes of venues and vendors for a hundredth of a currency."""
 _NOT_MONEY: Final = frozenset({"XTS", "XXX"})
-_NO_DECIMALS: Final = re.compile(
-    "BIF|CLP|DJF|GNF|ISK|JPY|KMF|KRW|PYG|RWF|UGX|UYI|VND|VUV|XAF|XOF|XPF"
-)
-_THREE_DECIMALS: Final = re.compile("BHD|IQD|JOD|KWD|LYD|OMR|TND")
-_FOUR_DECIMALS: Final = re.compile("CLF|UYW")
 
 
 def is_isin_form(text: str) -> bool:
@@ -58,13 +62,15 @@ def is_currency(text: str) -> bool:
     return text not in _NOT_MONEY and found is not None and found.alpha_3 == text
 
 
-def minor_digits(currency: str) -> int:
-    """Return the decimals of a currency's minor unit.
-
-    Source: ISO 4217, list one.
-    """
-    by_digits = ((0, _NO_DECIMALS), (3, _THREE_DECIMALS), (4, _FOUR_DECIMALS))
-    return next((digits for digits, codes in by_digits if codes.fullmatch(currency)), 2)
+def said_part(text: str) -> str:
+    """Return how to list what is quoted in a part of a currency; "" if a code is none."""
+    if text not in _PARTS:
+        return ""
+    currency, parts = _PARTS[text]
+    return (
+        f'it is the {parts} of {currency}; write "{currency}", and tick and all prices in'
+        f" {currency} (100 {parts} are 1.00); a tick below 0.01 {currency} cannot be listed"
+    )
 
 
 def _luhn(digits: Iterable[int]) -> str:

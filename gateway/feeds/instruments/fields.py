@@ -17,9 +17,11 @@ from gateway.feeds.instruments.codes import (
     is_figi_form,
     is_isin_form,
     isin_digit,
+    said_part,
 )
 from gateway.feeds.text import refuse_hidden_text
 from inference.snapshot import AssetClass
+from risk.intent import SYMBOL
 
 WHOLE_MAX: Final = 1_000_000_000
 TEXT_MAX: Final = 100
@@ -69,8 +71,8 @@ def _whole(minimum: int, maximum: int = WHOLE_MAX) -> Reader:
     return read
 
 
-def _tick(value: object) -> str:
-    """Return a tick as decimal text without trailing zeros."""
+def _price(value: object) -> str:
+    """Return a price or tick as decimal text without trailing zeros."""
     text = value if type(value) is str else _plain(value)
     if _DECIMAL.fullmatch(text) is None or not Decimal(text):
         raise ValueError(
@@ -118,9 +120,9 @@ def _digit_checked(value: str, digit: str, sort: str) -> str:
 
 def _currency(value: object) -> str:
     if type(value) is not str or not is_currency(value):
-        raise ValueError(
-            f'{shown(value)} is not a currency of ISO 4217; write three capitals, such as "USD"'
-        )
+        part = said_part(value) if type(value) is str else ""
+        advice = part or 'write three capitals, such as "USD"'
+        raise ValueError(f"{shown(value)} is not a currency of ISO 4217; {advice}")
     return value
 
 
@@ -143,8 +145,6 @@ def _issuer(value: object) -> str:
     return value
 
 
-SYMBOL: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""The form of a symbol, in the table and in every request."""
 _SYMBOL: Final = _text(
     SYMBOL,
     'a symbol; write letters, digits, ".", "_" and "-", as the policy and the broker have it',
@@ -167,7 +167,7 @@ FIELDS: Final[dict[str, TableField]] = {
     ),
     "asset_class": TableField(_asset_class, required=True, holds=", ".join(AssetClass)),
     "currency": TableField(_currency, required=True, holds="ISO 4217, such as USD"),
-    "tick": TableField(_tick, required=True, holds="smallest price step, such as 0.01"),
+    "tick": TableField(_price, required=True, holds="smallest price step, such as 0.01"),
     "lot": TableField(_whole(1), required=True, holds="units per lot", whole=True),
     "multiplier": TableField(_whole(1), required=True, holds="contract multiplier", whole=True),
     "min_qty": TableField(
@@ -192,5 +192,8 @@ FIELDS: Final[dict[str, TableField]] = {
     ),
     "locate_lots": TableField(
         _whole(0), required=False, holds="lots located to be sold short", whole=True
+    ),
+    "reference_price": TableField(
+        _price, required=False, holds="price that a draft policy scales limits by, such as 268.35"
     ),
 }

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 
 from fix.dialects.profile import Profile
-from gateway.feeds.instruments.codes import minor_digits
 from gateway.walk.journal.run import InstrumentListed, Listing
 from risk.forms.documents import document_of
+from risk.forms.money import minor_digits
 from risk.policy.policy import Policy
 from risk.state.instrument import Instrument
 

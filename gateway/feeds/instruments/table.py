@@ -3,6 +3,7 @@
 Not here: whether a listing fits the policy (`fit`), its record (`walk/journal/run`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from gateway import clock
 from gateway.errors import InstrumentsError
-from gateway.feeds.instruments.codes import minor_digits
 from gateway.feeds.instruments.fields import FIELDS, shown
 from gateway.feeds.instruments.places import (
     ROWS_MAX,
@@ -22,8 +23,9 @@ from gateway.feeds.instruments.places import (
     csv_rows,
     toml_rows,
 )
-from gateway.feeds.live.calendars import unknown_calendar
+from gateway.feeds.live.calendars import strange_calendar
 from gateway.walk.journal.run import Listing
+from risk.forms.money import minor_digits
 from risk.state.instrument import Instrument
 
 PLAYED_TABLE: Final = Path(__file__).with_name("played.toml")
@@ -71,6 +73,7 @@ def parse_table(data: bytes, *, name: str, comma: bool = False) -> InstrumentTab
     faults: list[_Fault] = []
     found = [(row, _values(row, faults)) for row in rows]
     faults.extend(_doubles(found))
+    faults.extend(_other_money(found))
     faults.extend(_strange_calendars(found))
     listings = [_listing(row, values, faults) for row, values in found]
     if faults:
@@ -128,9 +131,10 @@ def _values(row: TableRow, faults: list[_Fault]) -> dict[str, Any]:
 
 
 def _strange_calendars(found: list[tuple[TableRow, dict[str, Any]]]) -> Iterator[_Fault]:
-    """Yield the calendars that nobody has hours of; each name is looked up once."""
+    """Yield the calendars whose hours do not load; each name is tried once."""
+    now_us = clock.wall_us()
     names = {values["calendar"] for _, values in found if "calendar" in values}
-    wrong = {name: said for name in names if (said := unknown_calendar(name))}
+    wrong = {name: said for name in names if (said := strange_calendar(name, now_us))}
     for row, values in found:
         if (name := values.get("calendar")) in wrong:
             yield row.values["calendar"][1], f"calendar: {wrong[name]}"
@@ -141,6 +145,21 @@ def _doubles(found: list[tuple[TableRow, dict[str, Any]]]) -> Iterator[_Fault]:
     yield from _same(found, "symbol", lambda one: one.get("symbol"))
     yield from _same(found, "figi", lambda one: one.get("figi"))
     yield from _same(found, "isin", lambda one: "isin" in one and (one["isin"], one.get("mic")))
+
+
+def _other_money(found: list[tuple[TableRow, dict[str, Any]]]) -> Iterator[_Fault]:
+    """Yield the instruments in another currency than most, or than the first of them if even.
+
+    One installation has one book, policy and broker's profile, and each has one currency.
+    """
+    counted = Counter(values["currency"] for _, values in found if "currency" in values)
+    most = max(counted, key=counted.__getitem__, default="")
+    for row, values in found:
+        if values.get("currency", most) != most:
+            own = values["currency"]
+            said = f"{own}, but most of the table has {most}; a book has one currency"
+            advice = f"remove it, or make an installation for {own}"
+            yield row.values["currency"][1], f"currency: {said}: {advice}"
 
 
 def _same(

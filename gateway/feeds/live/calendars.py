@@ -9,12 +9,12 @@ Not here: what a closed market refuses (`board`).
 
 import threading
 import warnings
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.errors import IntakeError
 
@@ -25,6 +25,14 @@ SOON_US: Final = 60 * DAY_US
 AGAIN_US: Final = DAY_US
 
 
+class Session(NamedTuple):
+    """One trading session, breaks included: its open and close, and the exchange's date of it."""
+
+    open_us: int
+    close_us: int
+    date: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TradingHours:
     """When an exchange trades, from a month ago on; microseconds UTC.
@@ -33,12 +41,14 @@ class TradingHours:
         opens: when each span opens, ascending; a lunch break ends a span.
         closes: when each closes.
         loaded_us: for which time they were loaded.
+        sessions: the sessions of these spans, ascending.
     """
 
     name: str
     opens: tuple[int, ...]
     closes: tuple[int, ...]
     loaded_us: int
+    sessions: tuple[Session, ...] = ()
 
     @property
     def ends_us(self) -> int:
@@ -61,6 +71,27 @@ class TradingHours:
             at += 1
         return self.closes[at]
 
+    def due_us(self, bar_us: int) -> int | None:
+        """Return when the session after a bar's opened or will: from then on the bar ages.
+
+        A bar belongs to the last session that opened before its close, whatever minute its source
+        stamps. None where the data do not reach.
+        """
+        at = bisect_left(self.sessions, bar_us, key=_opening)
+        if not 0 < at < len(self.sessions):
+            return None
+        return self.sessions[at].open_us
+
+    def missed(self, bar_us: int, now_us: int) -> int:
+        """Return how many sessions opened after a bar's own and have closed since."""
+        first = bisect_left(self.sessions, bar_us, key=_opening)
+        return max(0, bisect_right(self.sessions, now_us, key=_closing) - first)
+
+    def date(self, at_us: int) -> str:
+        """Return the date of the session that last opened; empty where the data do not reach."""
+        at = bisect_right(self.sessions, at_us, key=_opening) - 1
+        return self.sessions[at].date if at >= 0 else ""
+
     def said_closed(self, at_us: int) -> str:
         """Return that it is closed and when it opens; empty while it is open."""
         if self.opened_us(at_us) is not None:
@@ -76,13 +107,28 @@ def when(at_us: int) -> str:
     return f"{datetime.fromtimestamp(at_us / 1_000_000, tz=UTC):%Y-%m-%dT%H:%MZ}"
 
 
-def unknown_calendar(name: str) -> str:
-    """Return what is wrong with a calendar's name, with names near it; empty if it is known."""
+def _opening(session: Session) -> int:
+    return session.open_us
+
+
+def _closing(session: Session) -> int:
+    return session.close_us
+
+
+def strange_calendar(name: str, now_us: int) -> str:
+    """Return what is wrong with a calendar, with names near it; empty if its hours load."""
+    try:
+        load_hours(name, now_us)
+    except IntakeError as error:
+        return error.problem
+    return ""
+
+
+def _unknown(name: str) -> str:
+    """Return that there is no calendar of this name, with names near it."""
     import exchange_calendars  # noqa: PLC0415 - see above
 
     known = exchange_calendars.get_calendar_names(include_aliases=True)
-    if name in known:
-        return ""
     near = ", ".join(get_close_matches(name.upper(), known, 3)) or "XNYS, XLON, XTKS, 24/7"
     return f"exchange_calendars has no {name}; write a market's code such as {near}"
 
@@ -91,7 +137,7 @@ def load_hours(name: str, now_us: int) -> TradingHours:
     """Return an exchange's hours from a month ago to a year ahead.
 
     Raises:
-        IntakeError: there is no such calendar.
+        IntakeError: there is no such calendar, or its hours cannot be computed.
     """
     import exchange_calendars  # noqa: PLC0415 - see above
 
@@ -101,9 +147,16 @@ def load_hours(name: str, now_us: int) -> TradingHours:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # its calls of the pinned pandas
             calendar = exchange_calendars.get_calendar(name, start=start)
-            rows = tuple(calendar.schedule.itertuples(index=False))
+            rows = tuple(calendar.schedule.itertuples())
     except exchange_calendars.errors.InvalidCalendarName:
-        raise IntakeError(where="calendar", problem=unknown_calendar(name)) from None
+        raise IntakeError(where="calendar", problem=_unknown(name)) from None
+    except Exception as error:  # a door: some calendars are listed there and not whole
+        why = f"exchange_calendars lists {name} and cannot compute its hours"
+        what = f"{why} ({type(error).__name__}); name another calendar"
+        raise IntakeError(where="calendar", problem=what) from error
+    if not rows:
+        what = f"{name} has no session from {start} on; name another calendar"
+        raise IntakeError(where="calendar", problem=what)
     spans: list[tuple[int, int]] = []
     for row in rows:
         breaks = row.break_start, row.break_end
@@ -112,7 +165,10 @@ def load_hours(name: str, now_us: int) -> TradingHours:
         else:
             spans += [(_us(row.open), _us(breaks[0])), (_us(breaks[1]), _us(row.close))]
     opens, closes = zip(*spans, strict=True)
-    return TradingHours(name=name, opens=opens, closes=closes, loaded_us=now_us)
+    sessions = tuple(
+        Session(_us(row.open), _us(row.close), row.Index.date().isoformat()) for row in rows
+    )
+    return TradingHours(name=name, opens=opens, closes=closes, loaded_us=now_us, sessions=sessions)
 
 
 class Calendars:

@@ -16,9 +16,9 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import IntakeError
-from gateway.feeds.instruments.codes import minor_digits
-from gateway.feeds.instruments.fields import SYMBOL
 from inference.snapshot import MAX_TICKS
+from risk.forms.money import minor_digits
+from risk.intent import Symbol
 from risk.state.instrument import Instrument
 
 BARS: Final = "bars"
@@ -27,7 +27,6 @@ SHOWN_MAX: Final = 20
 Source = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9._-]{1,32}$", description="who numbers the items, your name")
 ]
-Symbol = Annotated[str, Field(pattern=f"^{SYMBOL}$", description="instrument symbol")]
 Sequence = Annotated[
     int, Field(ge=1, le=MAX_TICKS, description="rises by one for each item of source and symbol")
 ]
@@ -35,6 +34,11 @@ TimeUs = Annotated[int, Field(ge=0, le=MAX_TICKS, description="microseconds UTC 
 # a sign passes: a price that is not positive is a condition on record, not a malformed body
 Price = Annotated[
     str, Field(pattern=r"^-?[0-9]{1,9}(\.[0-9]{1,4})?$", description="price, decimal text")
+]
+
+
+Size = Annotated[
+    str, Field(pattern=r"^[0-9]{1,15}(\.[0-9]{1,8})?$", description="units offered, decimal text")
 ]
 
 
@@ -56,6 +60,14 @@ class PostedQuote(_Posted):
         int | None,
         Field(ge=0, le=MAX_TICKS, description="units that all participants traded today so far"),
     ] = None
+    currency: Annotated[
+        str, Field(pattern=r"^$|^[A-Za-z]{3}$", description="of the prices, as the source has it")
+    ] = ""
+    bid_size: Size | None = None
+    ask_size: Size | None = None
+    firm: Annotated[
+        bool, Field(description="false: indicative, closed or halted; nobody trades at it")
+    ] = True
 
 
 class PostedBar(_Posted):
@@ -73,7 +85,10 @@ class PostedBar(_Posted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteItem:
-    """A quote in ticks; prices may be any integer, `volume` is the day's so far in units."""
+    """A quote in ticks; prices may be any integer, `volume` is the day's so far in units.
+
+    `not_firm` and `other_currency` say why it is none to trade at; both are empty of a good one.
+    """
 
     source: str
     instrument: str
@@ -83,6 +98,8 @@ class QuoteItem:
     ask_ticks: int
     last_ticks: int | None = None
     volume: int | None = None
+    not_firm: str = ""
+    other_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +131,8 @@ def quote_item(posted: PostedQuote, instrument: Instrument) -> QuoteItem:
         ask_ticks=_ticks("ask", posted.ask, instrument),
         last_ticks=None if posted.last is None else _ticks("last", posted.last, instrument),
         volume=posted.volume,
+        not_firm=_not_firm(posted),
+        other_currency=_other_currency(posted.currency, instrument),
     )
 
 
@@ -146,13 +165,11 @@ def parse(feed: str, value: object, instruments: Mapping[str, Instrument]) -> Qu
     try:
         posted = model.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise IntakeError(where=place, problem=str(first["msg"])) from None
+        raise refused(error) from None
     instrument = instruments.get(posted.instrument)
     if instrument is None:
-        problem = said_unknown(posted.instrument, instruments)
-        raise IntakeError(where="instrument", problem=problem)
+        problem = said_unknown(IntakeError.SEEN, instruments)
+        raise IntakeError(where="instrument", problem=problem, seen=posted.instrument)
     if isinstance(posted, PostedBar):
         return bar_item(posted, instrument)
     return quote_item(posted, instrument)
@@ -165,17 +182,40 @@ def ticks_of(price: Decimal, instrument: Instrument) -> int | None:
     return None if rest else int(ticks)
 
 
+def refused(error: ValidationError) -> IntakeError:
+    """Return what pydantic found first; the name of a field that nothing has is data too."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return IntakeError(where=IntakeError.SEEN, problem=str(first["msg"]), seen=place)
+    return IntakeError(where=place, problem=str(first["msg"]))
+
+
 def said_unknown(symbol: str, known: Collection[str]) -> str:
     """Return what is wrong with a symbol that no instrument has, with the first known ones."""
     more = f" and {len(known) - SHOWN_MAX} more" if len(known) > SHOWN_MAX else ""
     return f"unknown instrument {symbol}; known: {', '.join([*known][:SHOWN_MAX])}{more}"
 
 
+def _not_firm(posted: PostedQuote) -> str:
+    if not posted.firm:
+        return "its source says that nobody trades at it"
+    sizes = (("bid", posted.bid_size), ("ask", posted.ask_size))
+    empty = [side for side, size in sizes if size is not None and not Decimal(size)]
+    return f"nothing is offered at the {' and the '.join(empty)}" if empty else ""
+
+
+def _other_currency(named: str, instrument: Instrument) -> str:
+    """Return how a quote's currency differs; pence (GBX, GBp) are not pounds (GBP)."""
+    if named in {"", instrument.currency}:
+        return ""
+    return f"quoted in {named}, {instrument.symbol} is listed in {instrument.currency}"
+
+
 def _ticks(name: str, text: str, instrument: Instrument) -> int:
     ticks = ticks_of(Decimal(text), instrument)
     if ticks is None:
         tick = Decimal(instrument.tick_minor) / 10 ** minor_digits(instrument.currency)
-        raise IntakeError(
-            where=name, problem=f"{text} is not a multiple of {instrument.symbol}'s tick {tick}"
-        )
+        problem = f"{IntakeError.SEEN} is not a multiple of {instrument.symbol}'s tick {tick}"
+        raise IntakeError(where=name, problem=problem, seen=text)
     return ticks

@@ -1,8 +1,8 @@
 """Bars and events that feeds delivered, kept over a restart: plain tables outside the ledger.
 
 Its role has no right in the ledger; bars and events are added and read, never changed. The place up
-to which a followed file is read is changed. It is no evidence: what a decision saw is a blob in the
-ledger.
+to which a followed file is read is changed, and so is what a source delivered before its close. It
+is no evidence: what a decision saw is a blob in the ledger.
 
 Not here: whether a bar is sound (`gateway.feeds.live.conditions`).
 """
@@ -53,6 +53,9 @@ _KEEP_POSITION: Final = (
     "INSERT INTO market.position (source, document) VALUES (%s, %s)"
     " ON CONFLICT (source) DO UPDATE SET document = excluded.document"
 )
+_WAITING: Final = "waiting "
+"""Before a source's name, of the position that holds its early bars; no feed has this name."""
+_EARLY: Final = "SELECT source, document FROM market.position WHERE starts_with(source, %s)"
 _AROUND: Final = f"""
 SELECT {_COLUMNS} FROM market.bar WHERE instrument = %(instrument)s AND source = %(source)s
   AND sequence BETWEEN
@@ -137,6 +140,29 @@ class KeptTables:
             NotReadyError: the database does not answer or refuses.
         """
         self._add(_KEEP_POSITION, [(name, json.dumps(document))])
+
+    def keep_waiting(self, source: str, bars: Sequence[BarItem]) -> None:
+        """Keep which bars of a source wait for their close, in place of what was kept.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        document = json.dumps([_row(bar)[1:] for bar in bars], separators=(",", ":"))
+        self._add(_KEEP_POSITION, [(_WAITING + source, document)])
+
+    def waiting(self) -> tuple[BarItem, ...]:
+        """Return the bars that waited for their close, of every source.
+
+        Raises:
+            NotReadyError: the database does not answer or refuses.
+        """
+        with self._answering(), self._pool.connection(self._timeout_s) as lent:
+            found = lent.execute(_EARLY, (_WAITING,)).fetchall()
+        return tuple(
+            _bar(name.removeprefix(_WAITING), *row)
+            for name, document in found
+            for row in json.loads(document)
+        )
 
     def close(self) -> None:
         """Close the connections."""

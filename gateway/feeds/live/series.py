@@ -5,14 +5,18 @@ Not here: which source leads, what a decision may see (`board`), what is wrong w
 """
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeGuard
 
-from gateway.feeds.live.conditions import STANDS, Condition, Finding, Reached
+from gateway.feeds.live.conditions import STANDS, Condition, Finding, Reached, goes_back
 from gateway.feeds.live.items import BARS, QUOTES, BarItem, QuoteItem
 
 DAY_US: Final = 86_400_000_000
 SECOND_US: Final = 1_000_000
+WAIT_US: Final = DAY_US
+"""How long before its close a bar may come and wait for it."""
+WAITING: Final = 16
+"""Bars that may wait for their close, or for a split's record, of a source."""
 VOLUMES: Final = 1_024
 """More than one a second for ten minutes."""
 Item = QuoteItem | BarItem
@@ -25,6 +29,9 @@ class Series:
     """What one source delivered.
 
     Attributes:
+        seen: items by sequence: all quotes, and the bars that stood.
+        waiting: bars that came before their close, by sequence.
+        doubted: bars far from the last close, by sequence; a split that is recorded explains them.
         seen_us: when the standing item came, monotonic.
         heard_us: when anything new came, monotonic; 0 if only before the start.
         by_day: sound bars by the UTC day of their close.
@@ -40,6 +47,8 @@ class Series:
     seen: dict[int, Item] = field(default_factory=dict)
     sound: dict[int, BarItem] = field(default_factory=dict)
     by_day: dict[int, BarItem] = field(default_factory=dict)
+    waiting: dict[int, BarItem] = field(default_factory=dict)
+    doubted: dict[int, BarItem] = field(default_factory=dict)
     past: Reached | None = None
     finding: Finding = field(default_factory=lambda: Finding(condition=Condition.OK))
     standing: QuoteItem | None = None
@@ -66,6 +75,12 @@ class Series:
             return 0 if self.past is None else max(0, item.sequence - self.past.sequence - 1)
         return _holes({*self.sound, item.sequence})
 
+    def beside(self, bar: BarItem) -> BarItem | None:
+        """Return the sound bar that closes last before another one, else the first after it."""
+        others = [one for one in self.sound.values() if one.sequence != bar.sequence]
+        before = [one for one in others if one.event_us < bar.event_us]
+        return max(before, key=_closed, default=min(others, key=_closed, default=None))
+
     @property
     def holes(self) -> int:
         """How many bars are missing between the first and the last; 0 for quotes."""
@@ -73,7 +88,7 @@ class Series:
 
     @property
     def last_sequence(self) -> int:
-        """The highest sequence, 0 without one."""
+        """The last sequence, 0 without one."""
         return 0 if self.past is None else self.past.sequence
 
     @property
@@ -82,9 +97,14 @@ class Series:
         return max((bar.event_us for bar in self.sound.values()), default=0)
 
     def last_run(self) -> list[BarItem]:
-        """Return the unbroken run of bars that ends at the last, in order."""
+        """Return the unbroken run of bars that ends at the last to close, in order.
+
+        The highest number may be an absurd one, so it does not say which bar is the last. A bar
+        that does not close before the next one breaks the run as a missing one does.
+        """
         found: list[BarItem] = []
-        number = max(self.sound, default=0)
+        newest = max(self.sound.values(), key=_closed, default=None)
+        number = 0 if newest is None else newest.sequence
         while (bar := self.sound.get(number)) is not None:
             if found and bar.event_us >= found[-1].event_us:
                 break
@@ -94,8 +114,15 @@ class Series:
 
     def bring_back(self, bar: BarItem) -> None:
         """Take a bar that was kept from before the start; it counts as sound."""
-        self._remember(bar, sound=True)
         self._keep(bar)
+        self.seen[bar.sequence] = bar
+        newest = max(self.sound.values(), key=_closed)
+        self.past = Reached(sequence=newest.sequence, event_us=newest.event_us)
+
+    def wait_again(self, bar: BarItem) -> None:
+        """Let a bar wait that did so before the start, unless one of its number stands by now."""
+        if bar.sequence not in self.seen:
+            self.waiting[bar.sequence] = bar
 
     def interrupt(self, finding: Finding) -> None:
         """Stand refused until the next sound item."""
@@ -104,17 +131,21 @@ class Series:
 
     def take(self, item: Item, finding: Finding, received_us: int, now_us: int) -> None:
         """Take a judged item that is no repeat; `now_us` is monotonic."""
+        self.waiting.pop(item.sequence, None)
+        self.doubted.pop(item.sequence, None)
+        if self.waits(item, finding, received_us):
+            self.waiting[item.sequence] = item
+            return
         self.finding, self.heard_us = finding, now_us
         self.count += 1
         self.lag_us = received_us - item.event_us
         if finding.condition is Condition.CONFLICT:
             self.refused += 1
             return
-        sound = finding.condition in STANDS
-        self._remember(item, sound=sound)
-        if not sound:
-            self.refused += 1
+        if finding.condition not in STANDS:
+            self._refuse(item, finding)
             return
+        self._remember(item)
         self.received_us, self.seen_us = received_us, now_us
         self.refused = int(finding.condition is Condition.GAP)
         if isinstance(item, QuoteItem):
@@ -122,6 +153,27 @@ class Series:
             self._note_volume(item)
         else:
             self._keep(item)
+
+    def copy(self) -> "Series":
+        """Return a copy that takes items of its own."""
+        return replace(
+            self,
+            seen=dict(self.seen),
+            sound=dict(self.sound),
+            by_day=dict(self.by_day),
+            waiting=dict(self.waiting),
+            doubted=dict(self.doubted),
+            volumes=self.volumes.copy(),
+        )
+
+    def waits(self, item: Item, finding: Finding, received_us: int) -> TypeGuard[BarItem]:
+        """Return whether a bar came before its close and is taken when that time is there."""
+        return (
+            isinstance(item, BarItem)
+            and finding.condition is Condition.AHEAD
+            and item.event_us - received_us <= WAIT_US
+            and len(self.waiting) < WAITING
+        )
 
     def _note_volume(self, quote: QuoteItem) -> None:
         if quote.volume is None:
@@ -138,14 +190,42 @@ class Series:
         _forget(self.sound, KEPT[BARS])
         _forget(self.by_day, KEPT[BARS])
 
-    def _remember(self, item: Item, *, sound: bool) -> None:
+    def _remember(self, item: Item) -> None:
+        """Remember a sound item; one that goes on from lower numbers says where the feed stands."""
+        past = self.past or Reached(sequence=0, event_us=0)
+        anew = goes_back(item, past)
+        if anew and isinstance(item, QuoteItem):  # higher numbers come anew
+            self.seen = {n: one for n, one in self.seen.items() if n < item.sequence}
         self.seen[item.sequence] = item
         _forget(self.seen, KEPT[self.feed])
-        past = self.past or Reached(sequence=0, event_us=0)
         self.past = Reached(
-            sequence=max(past.sequence, item.sequence),
-            event_us=max(past.event_us, item.event_us) if sound else past.event_us,
+            sequence=item.sequence if anew else max(past.sequence, item.sequence),
+            event_us=max(past.event_us, item.event_us),
         )
+
+    def _refuse(self, item: Item, finding: Finding) -> None:
+        """Count an item that does not stand.
+
+        A bar leaves nothing that another one under its number would contradict. A quote's number
+        counts, so that the next one is not taken for the first after a gap.
+        """
+        self.refused += 1
+        past = self.past or Reached(sequence=0, event_us=0)
+        back = finding.condition is Condition.BACKWARDS and goes_back(item, past)
+        again = item.sequence if back else 0
+        if isinstance(item, BarItem):
+            if finding.condition is Condition.OUTSIDE and len(self.doubted) < WAITING:
+                self.doubted[item.sequence] = item
+            self.past = self.past and replace(self.past, again=again)
+            return
+        self.seen[item.sequence] = item
+        _forget(self.seen, KEPT[self.feed])
+        sequence = past.sequence if back else max(past.sequence, item.sequence)
+        self.past = replace(past, sequence=sequence, again=again)
+
+
+def _closed(bar: BarItem) -> tuple[int, int]:
+    return bar.event_us, bar.sequence
 
 
 def _holes(numbers: set[int]) -> int:

@@ -2,13 +2,14 @@
 
 - Two quotes are apart by the room between them: the higher bid less the lower ask, 0 if they
   overlap.
-- Two bars of one UTC day are apart by the difference of their closes.
+- Two bars of one UTC day are apart by the difference of their closes; two histories before and
+  after a split are not (`splits`).
 
 They contradict each other if that is more than `apart_bp` of the lower price. Which of the two is
 wrong cannot be known from two; so neither is used.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gateway.feeds.live.conditions import Condition, Finding
 from gateway.feeds.live.items import BarItem, QuoteItem
@@ -23,10 +24,25 @@ def apart(item: Item, others: Iterable[Series], limit_bp: int) -> Finding | None
         else:
             room, lower = _room(item, other.standing)
         if room * 10_000 > limit_bp * lower:
-            bp = -(-room * 10_000 // lower)
-            said = f"{item.source} and {other.source} are {bp} bp apart"
-            return Finding(condition=Condition.BIASED, detail=f"{said}, limit {limit_bp} bp")
+            return _biased(item.source, other.source, room, lower, limit_bp)
     return None
+
+
+def closes_apart(
+    source: str, closes: Mapping[int, int], other: str, others: Mapping[int, int], limit_bp: int
+) -> Finding | None:
+    """Return how two sources' closes of the newest day on which they differ too much are apart."""
+    for day in sorted(closes.keys() & others.keys(), reverse=True):
+        room, lower = abs(closes[day] - others[day]), min(closes[day], others[day])
+        if room * 10_000 > limit_bp * lower:
+            return _biased(source, other, room, lower, limit_bp)
+    return None
+
+
+def _biased(source: str, other: str, room: int, lower: int, limit_bp: int) -> Finding:
+    bp = -(-room * 10_000 // lower)
+    said = f"{source} and {other} are {bp} bp apart, limit {limit_bp} bp"
+    return Finding(condition=Condition.BIASED, detail=said)
 
 
 def _room(one: QuoteItem, other: QuoteItem | None) -> tuple[int, int]:

@@ -9,11 +9,10 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gateway.errors import IntakeError
-from gateway.feeds.instruments.fields import SYMBOL
-from gateway.feeds.live.items import Sequence, Source, TimeUs
+from gateway.feeds.live.items import Sequence, Source, TimeUs, refused
 from gateway.feeds.text import refuse_hidden_text
 from inference.snapshot import MAX_TICKS, Direction, EventType, NewsItem, Strength
+from risk.intent import Symbol
 
 EVENTS: Final = "events"
 ALL: Final = "*"
@@ -38,7 +37,7 @@ class PostedEvent(BaseModel):
     origin: Annotated[Short, Field(description="who published it, and where")]
     scheduled: Annotated[bool, Field(strict=True, description="known ahead, of a calendar")] = False
     instruments: Annotated[
-        tuple[Annotated[str, Field(pattern=f"^{SYMBOL}$")], ...],
+        tuple[Symbol, ...],
         Field(max_length=100, description="symbols that it is about; none: all"),
     ] = ()
 
@@ -91,9 +90,7 @@ def parse_event(value: object) -> EventItem:
     try:
         posted = model.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise IntakeError(where=place, problem=str(first["msg"])) from None
+        raise refused(error) from None
     if isinstance(posted, PostedComplete):
         return EventItem(
             source=posted.source,

@@ -317,7 +317,7 @@ class EngineChild:
         if ended.wait(self._config.start_timeout_s):
             return
         if self._state is EngineState.STARTING and self._process is process:
-            self._kill(f"not ready within {self._config.start_timeout_s} s")
+            self._kill(self._config.too_slow)
 
     def _read(self, read: Callable[[int], bytes]) -> str:
         try:

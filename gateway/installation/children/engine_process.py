@@ -5,8 +5,9 @@ The environment is listed item by item, so that nothing of the gateway's leaks i
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from gateway.installation.children.child import ChildProcess
 from inference.build import build_digest
@@ -16,6 +17,8 @@ from inference.speculation.rounds import DrafterKind, QTable
 from inference.weights.registry import load_pair, load_table
 
 _ROOT = Path(__file__).resolve().parents[3]
+VECTOR_CAPS: Final = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
+"""What keeps PyTorch, oneDNN and MKL to older vector instructions; the child may have them too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,12 @@ class EngineChildConfig:
     death_window_s: float = 600.0
     max_missed: int = 2
     model_digest: str = ""
+
+    @property
+    def too_slow(self) -> str:
+        """What is said of a child that did not start in time."""
+        limit = f"not ready within {self.start_timeout_s:g} s"
+        return f"{limit}: a large model needs more, set COUNTERSIGN_ENGINE__START_TIMEOUT_S"
 
 
 def own_identity(config: EngineChildConfig) -> dict[str, str]:
@@ -62,13 +71,17 @@ def table_of(engine: EngineConfig) -> QTable | None:
 
 
 def spawn(config: EngineChildConfig) -> ChildProcess:
-    """Start an engine child; its output goes to `logs/engine.log`."""
+    """Start an engine child; its output goes to `logs/engine.log`.
+
+    No answer of its self-test may take longer than the start as a whole.
+    """
+    engine = replace(config.engine, self_test_s=config.start_timeout_s)
     return ChildProcess(
         [
             *config.program,
             *("--parent", str(os.getpid())),
             *("--nice", str(config.niceness)),
-            *("--config", config_text(config.engine)),
+            *("--config", config_text(engine)),
             "--fd",
         ],
         config.state_dir / "logs" / "engine.log",
@@ -102,6 +115,7 @@ def child_environment(config: EngineChildConfig) -> dict[str, str]:
     openmp = Path(sys.prefix) / "lib" / "libiomp5.so"
     if openmp.exists():  # with the default OpenMP a single request costs up to 6 times the CPU
         environment["LD_PRELOAD"] = str(openmp)
+    environment |= {name: os.environ[name] for name in VECTOR_CAPS if name in os.environ}
     if config.fault:
         environment["COUNTERSIGN_ENGINE_FAULT"] = config.fault
     return environment

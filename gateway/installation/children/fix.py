@@ -118,11 +118,11 @@ class FixChild:
     def stop(self, *, sweep: bool = True, alone: bool = False) -> None:
         """Log out and end the child. Idempotent.
 
-        `sweep` first cancels live orders, within the profile's timeout. `alone` lets the child live
-        on to cancel while a kill is in force and orders are live.
+        `sweep` first cancels live orders, within the profile's timeout; a kill always does. `alone`
+        lets the child live on to cancel while a kill is in force and orders are live.
         """
         self._stopping.set()
-        life = self._life
+        life, sweep = self._life, sweep or is_kept(self._config)
         if life is not None and not life.dead.is_set():
             patience_s = self._config.profile.pace.sweep_timeout_s + 8.0 if sweep else 8.0
             self._ask({"op": "stop", "sweep": sweep}, self._config.answer_timeout_s)

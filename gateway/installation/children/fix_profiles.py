@@ -14,9 +14,12 @@ from fix.dialects.profile_text import BYTES_MAX, parse_profile_text
 from fix.errors import ProfileError
 from fix.session.dictionaries import SHIPPED, dictionary_of
 from gateway.errors import SettingsError
-from gateway.installation.settings import PREFIX, FixSettings
+from gateway.installation.settings import PREFIX, FixSettings, Settings
+from gateway.installation.state import PAPER
 
 SIMULATOR: Final = "simulator"
+NAME_MAX: Final = 32
+"""Longest name of a profile, as `fix.dialects.profile` has it."""
 _SUFFIX: Final = ".toml"
 _BY_SETTING: Final = {
     "host": "host",
@@ -116,6 +119,19 @@ def profile_of(fix: FixSettings, port: int | None = None) -> Profile:
         return parse_profile(json.dumps(profile.model_dump(mode="json") | given))
     except ProfileError as error:
         raise _misfit(error, said) from error
+
+
+def session_profile(settings: Settings) -> Profile:
+    """Return the profile of the session that `serve` opens; raises as `profile_of`.
+
+    All modes of an installation have one ledger. Outside paper mode the profile's name ends in the
+    mode, so that no mode's session is told on another one's stream, whatever its file is called.
+    """
+    profile = profile_of(settings.fix)
+    if settings.mode == PAPER:
+        return profile
+    end = f"-{settings.mode}"
+    return profile.model_copy(update={"name": profile.name[: NAME_MAX - len(end)] + end})
 
 
 def _misfit(error: ProfileError, said: set[str]) -> SettingsError:

@@ -15,6 +15,7 @@ Rules:
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -250,7 +251,7 @@ class EmbeddedPostgres:
             libraries = f"{package.name}.libs"
             shutil.copytree(package.parent / libraries, scratch / libraries, symlinks=True)
             scratch.chmod(0o755)
-            scratch.rename(copy)
+            put_once(scratch, copy)
         return copy / package.name / "pginstall18" / "bin"
 
     def _initdb(self, binaries: Path, data: Path) -> None:
@@ -358,6 +359,19 @@ def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:
         if not status.st_mode & bit:
             return False
     return True
+
+
+def put_once(scratch: Path, place: Path) -> None:
+    """Give a finished folder its place; if another process was first, its folder stands.
+
+    Two gateways that start at once on a new machine both copy; a rename onto a full folder fails.
+    """
+    try:
+        scratch.rename(place)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+            raise
+        shutil.rmtree(scratch)
 
 
 def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:

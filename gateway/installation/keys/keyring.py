@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.files import PRIVATE, appearing
 from gateway.errors import SettingsError
 from gateway.installation.keys.officers import PUBLIC_SUFFIX, read_officer, read_public
-from gateway.installation.keys.roles import Role, SigningRole
+from gateway.installation.keys.roles import MAY, Role, SigningRole
 from gateway.installation.keys.scopes import KeyScope
 
 SIGNING_ROLES: Final = tuple(role.value for role in SigningRole)
@@ -41,6 +41,14 @@ class Caller:
     name: str
     role: Role
     scope: KeyScope | None = None
+
+    def sees(self, author: str) -> bool:
+        """Return whether the caller may see what `author` asked for: an agent sees its own only."""
+        return self.role in MAY["watch"] or self.name == author
+
+    def expired(self, now_us: int) -> bool:
+        """Return whether the life of the key is over, at a steady wall time."""
+        return self.scope is not None and now_us >= self.scope.expires_us
 
 
 class Keyring:

@@ -19,22 +19,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from audit.records.canonical import JSON, canonical
 from gateway.errors import SettingsError
-from risk.intent import Side
+from risk.forms.money import HUNDREDTHS, rescaled
+from risk.intent import Side, Symbol
 
 ACCOUNT: Final = r"^[a-z][a-z0-9-]{1,31}$"
 TAKEN: Final = frozenset({"agent", "placebo", "gjr"})
 """Accounts that a scope may not name: the one that keys without a scope share, and the twins'."""
-MINOR_PER_UNIT: Final = 100
 EXAMPLE: Final = """\
 instruments = ["SPXN"]           # symbols
 sides = ["BUY", "SELL"]
 order_notional_max = "50000.00"  # of one order at its limit price, in the book's currency
 day_notional_max = "200000.00"   # of all orders of one trading day
-intents_per_minute = 6
+intents_per_minute = 6           # replaces count too
 expires = 2027-01-31             # the key ends with this day, UTC
 account = "desk-1"               # orders are booked in ACCOUNT.desk-1; default: the key's name
 """
-_Symbol = Annotated[str, Field(pattern=r"^[A-Z0-9.]{1,12}$")]
 _Money = Annotated[str, Field(pattern=r"^[0-9]{1,13}(\.[0-9]{1,2})?$")]
 
 
@@ -43,7 +42,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    instruments: Annotated[list[_Symbol], Field(min_length=1, max_length=1_000)]
+    instruments: Annotated[list[Symbol], Field(min_length=1, max_length=1_000)]
     sides: Annotated[list[str], Field(min_length=1, max_length=2)]
     order_notional_max: _Money
     day_notional_max: _Money
@@ -53,7 +52,11 @@ class _File(BaseModel):
 
 
 class KeyScope(BaseModel):
-    """The scope of one key; money in minor units, times in microseconds UTC."""
+    """The scope of one key; money in hundredths, times in microseconds UTC.
+
+    A scope is written before its book is known: `order_max` and `day_max` count in the minor units
+    of a book.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -96,6 +99,14 @@ class KeyScope(BaseModel):
             account=account,
         )
 
+    def order_max(self, digits: int) -> int:
+        """Return the most that one order may be worth, in 10**-`digits` of the book's currency."""
+        return rescaled(self.order_notional_max_minor, HUNDREDTHS, digits)
+
+    def day_max(self, digits: int) -> int:
+        """Return the most that a day's orders may be worth, as `order_max`."""
+        return rescaled(self.day_notional_max_minor, HUNDREDTHS, digits)
+
     def document(self) -> dict[str, JSON]:
         """Return the fields as the key folder and the record hold them."""
         document: dict[str, JSON] = self.model_dump(mode="json")
@@ -107,8 +118,8 @@ class KeyScope(BaseModel):
         return sha256(canonical(self.document())).hexdigest()
 
 
-def _minor(text: str) -> int:
-    return int(Decimal(text) * MINOR_PER_UNIT)
+def _minor(text: str, digits: int = HUNDREDTHS) -> int:
+    return int(Decimal(text).scaleb(digits))
 
 
 def _end_us(expires: date | datetime) -> int:

@@ -21,6 +21,7 @@ from audit.sequencer.ledger import Draft
 from audit.store.reader import LedgerReader
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.officers import PUBLIC_SUFFIX, OfficerPublic, read_public
 from gateway.installation.keys.roles import SigningRole
 from gateway.installation.keys.rotation import open_ledger, stopped
@@ -53,12 +54,13 @@ class OfficerHistory:
         """
         self._spans: list[tuple[int, dict[str, bytes]]] = []
         keys, changes = dict(present), changes_on(reader)
+        log = log_id(reader, origin) if changes else ""
         for number, (seq, change) in reversed(list(enumerate(changes))):
             if keys.get(change.role, b"").hex() != change.after:
                 raise _not_on_record(change)
             self._spans.insert(0, (seq, dict(keys)))
             keys[change.role] = bytes.fromhex(change.before)
-            if not signed_by_all(_statement(origin, number, change), change.signatures, keys):
+            if not signed_by_all(_statement(log, number, change), change.signatures, keys):
                 problem = f"record {seq} changes an officer's key without both signatures"
                 raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
         self._first = keys
@@ -114,7 +116,7 @@ def replace_officer(
                     after=successor.raw.hex(),
                     signatures={},
                 )
-                statement = _statement(origin, len(changes), change)
+                statement = _statement(log_id(place.reader, origin), len(changes), change)
                 signatures = {one: key.sign(statement).hex() for one, key in signers.items()}
                 if not signed_by_all(statement, signatures, present):
                     raise RequestError(problem="both officers must sign with their present keys")
@@ -153,10 +155,10 @@ def _exchange(folder: Path, role: SigningRole, before: bytes, public: Path) -> N
         file.write(new)
 
 
-def _statement(origin: str, number: int, change: OfficerKeyChanged) -> bytes:
+def _statement(log: str, number: int, change: OfficerKeyChanged) -> bytes:
     """Return the bytes that both officers sign; `number` counts the log's earlier changes."""
     return (
-        f"countersign statement v2\nofficer key\n{origin}\nchange {number}\n"
+        f"countersign statement v2\nofficer key\n{log}\nchange {number}\n"
         f"role {change.role}\nbefore {change.before}\nafter {change.after}\nname {change.name}\n"
     ).encode()
 

@@ -3,7 +3,10 @@
 Not here: a rule, the check of a policy's text (`risk.policy`).
 
     policy        the signed policy in force
-    sections      sections for exactly the instruments of a table
+    traded        an instrument of the table as a draft needs it: units, price, what is stated
+    classes       the section of a draft for each asset class
+    account       the numbers of a draft that depend on the equity and on how many instruments
+    sections      a draft for exactly the instruments of a table, with limits scaled by value
     cooling       how long a looser policy waits, from the record that announces it
     packs         the packs of jurisdictions that ship, and whether a policy keeps those it names
     pack_page     docs/packs.md

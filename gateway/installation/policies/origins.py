@@ -6,7 +6,7 @@ Not here: who is asked (`risk.policy.merging`).
 from typing import Any
 
 from gateway.installation.policies.packs import packs_used
-from risk.policy.merging import OWN, NumberSaid, Origin, Overruled, origins
+from risk.policy.merging import NumberSaid, Origin, Overruled, origins
 from risk.policy.policy import Policy, policy_digest
 
 
@@ -66,8 +66,3 @@ def spoken(policy: Policy) -> tuple[Origin, ...]:
     """
     packs = packs_used(policy.packs or ())
     return tuple(one for one in (origins(policy, packs) if packs else ()) if one.said[1:])
-
-
-def given_by_packs(found: tuple[Origin, ...]) -> int:
-    """Return how many numbers a pack gave."""
-    return sum(one.by != OWN for one in found)

@@ -29,7 +29,8 @@ from gateway.installation.keys.officers import (
 )
 from gateway.installation.policies.packs import packs_said
 from gateway.installation.policies.policy import BUNDLE, POLICIES, given_policy
-from gateway.installation.policies.sections import TradedInstrument, naming
+from gateway.installation.policies.sections import first_draft, missing_said, next_draft
+from gateway.installation.policies.traded import TradedInstrument
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from risk.errors import RiskError
@@ -72,13 +73,17 @@ class PolicyFile:
 class DraftOptions:
     """How a new policy differs from the one that it starts from.
 
-    `traded` has the instruments that it shall name; none: those that it has.
+    Attributes:
+        traded: the instruments that it shall name; none: those that it has.
+        equity_minor: the account's equity, by which its limits are scaled; None: that with which
+            an account begins, or what the policy to follow was written for.
     """
 
     author: str
     days: int
     now_us: int
     traded: tuple[TradedInstrument, ...] = ()
+    equity_minor: int | None = None
 
 
 def read_policy(path: Path) -> PolicyFile:
@@ -112,14 +117,15 @@ def read_policy(path: Path) -> PolicyFile:
 
 def new_policy(path: Path, source: Path | None, options: DraftOptions) -> int:
     """Write a draft (see `write_draft`) and print what to do with it."""
-    write_draft(path, source, options)
+    policy = write_draft(path, source, options)
+    sys.stdout.write("".join(f"{one}\n" for one in missing_said(policy, options.traded)))
     sys.stdout.write(
         f"{path}: edit it, then let both officers run: countersign policy sign {path} --key KEY\n"
     )
     return 0
 
 
-def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
+def write_draft(path: Path, source: Path | None, options: DraftOptions) -> Policy:
     """Write a commented draft, to follow the policy in `source`, or from the settings' shipped one.
 
     Raises:
@@ -127,7 +133,8 @@ def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
     """
     policy = read_policy(source or POLICIES[load().policy]).policy
     if options.traded:
-        policy = naming(policy, options.traded)
+        draft = first_draft if source is None else next_draft
+        policy = draft(policy, options.traded, options.equity_minor)
     start_us = options.now_us // DAY_US * DAY_US
     changed: dict[str, object] = {
         "author": options.author or policy.author,
@@ -141,12 +148,15 @@ def write_draft(path: Path, source: Path | None, options: DraftOptions) -> None:
         changed |= {"version": before.version + 1, "parent": policy_digest(before)}
     text = policy_text(policy.model_copy(update=changed))
     try:
-        parse_policy_text(text)
+        policy = parse_policy_text(text)
         write_new(path.resolve(), text.encode(), READABLE)
     except RiskError as error:
-        raise RequestError(problem=f"this would be no policy: {error}") from None
+        count = len(policy.instruments)
+        problem = f"this would be no policy: {error} ({count} instruments, 64 KiB at most)"
+        raise RequestError(problem=problem) from None
     except FileExistsError:
         raise RequestError(problem=f"{path} exists: choose another name") from None
+    return policy
 
 
 def show_policy(path: Path, publics: Sequence[Path], state: StateFolder, now_us: int) -> int:

@@ -4,9 +4,13 @@ Outside paper mode a policy follows only with signatures that name one trial, an
 that trial on record: of this policy, against the one in force. What the officers saw is then what
 the ledger says, and anybody makes it again (`countersign policy try --check`).
 
+Before pilot or live begins, the policy in force itself must have been tried, whatever it followed:
+in paper mode it may have followed untried.
+
 Not here: how a trial is made (`gateway.evidence.answers.policy_trial`).
 """
 
+import json
 from typing import Final
 
 from msgspec import Struct, convert
@@ -15,7 +19,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy
-from risk.policy.trial import signed_trial
+from risk.policy.trial import signed_trial, trial_said
 
 PAPER: Final = "paper"
 
@@ -60,3 +64,21 @@ def untried_said(before: str, signed: SignedPolicy, mode: str, reader: LedgerRea
         f" {signed.policy.version} against the policy in force: make one with `countersign policy"
         " try FILE --record`, and let both sign its digest"
     )
+
+
+def never_tried_said(signed: SignedPolicy, reader: LedgerReader) -> str:
+    """Return why a policy counts as untried, "" if both officers signed a trial on record of it.
+
+    A trial without a verdict shows nothing, and does not count.
+    """
+    trial, digest = signed_trial(signed), policy_digest(signed.policy)
+    if not trial:
+        return f"the signatures of version {signed.policy.version} name no trial"
+    found = reader.records(stream="control", kinds=(Kind.POLICY_TRIED,), newest_first=True)
+    tried = (convert(one.body, TrialOnRecord) for one in found)
+    if not any((one.policy_digest, one.trial_blob) == (digest, trial) for one in tried):
+        return f"this ledger has no trial {trial} of version {signed.policy.version}"
+    data = reader.blob(trial)
+    if data is None or not trial_said(json.loads(data)).verdicts:
+        return f"trial {trial} judged no recorded verdict"
+    return ""

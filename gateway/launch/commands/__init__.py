@@ -5,6 +5,7 @@ Not here: options and help.
     differences  list and resolve differences, through the running gateway
     adjustments  sign and send adjustments of a book
     instruments  check and show a table of instruments
+    prices       the prices by which a draft policy scales its limits
     policies     a policy's draft for a table of instruments
     orders       list orders and cancel one, through the running gateway
     modes        the mode on record, what another needs, and its signature

@@ -55,7 +55,7 @@ def fill_from(settings: Settings, file: Path, name: str, feed: str, *, check: bo
         RequestError: a line is wrong or contradicts what stands; names it. Nothing was taken.
     """
     source = _source(settings, file, name, feed)
-    items = list(_items(source, file))
+    items = list(file_items(source, file))
     if feed == BARS:
         _refuse_disorder(source, file, items)
     digest = sha256(file.read_bytes()).hexdigest()
@@ -90,8 +90,13 @@ def _source(settings: Settings, file: Path, name: str, feed: str) -> FollowedSou
     return next(mine, plain_source(name, feed, file))
 
 
-def _items(source: FollowedSource, file: Path) -> Iterator[NumberedItem]:
-    """Yield the items of a file; those without a sequence are counted by instrument."""
+def file_items(source: FollowedSource, file: Path) -> Iterator[NumberedItem]:
+    """Yield the items of a file; those without a sequence are counted by instrument.
+
+    Raises:
+        RequestError: a line cannot be read; names it.
+        OSError: the file cannot be read.
+    """
     names: tuple[str, ...] = ()
     counts: dict[str, int] = {}
     comma = file.suffix.lower() not in JSON_LINES

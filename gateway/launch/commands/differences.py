@@ -17,6 +17,15 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 
 WITHIN_S: Final = 5.0
+_ODD: Final = (
+    "no whole lots, so nothing books them; both officers sign --right book with where they are"
+)
+_BOOKED: Final = {
+    "FEE_OPEN": "a fee is missing: book it with countersign adjust fee, then --right book",
+    "PRICE_BEYOND_LIMIT": "booked beyond the limit: ask the broker, then --right book",
+    "OVERFILLED": "booked beyond the order: ask the broker, then --right book",
+}
+"""What to do about a booked trade, whose lots agree."""
 
 
 def list_differences(settings: Settings) -> int:
@@ -24,7 +33,11 @@ def list_differences(settings: Settings) -> int:
     found = _listed(StateFolder.of(settings))
     for one in found["open"]:
         sides = f"book {one['book_lots']}, broker {one['broker_lots']}"
-        if one.get("lots") == 0:
+        if odd := one.get("odd_units"):
+            sides += f" and {odd} units: {_ODD}"
+        elif said := _BOOKED.get(one["reason"]):
+            sides += f"; {said}"
+        elif one.get("lots") == 0:
             sides += "; they agree by now: --right broker closes it and changes nothing"
         if one.get("resent"):
             sides += "; the broker's word was sent again (43=Y): it may be old, ask for its total"
@@ -53,7 +66,7 @@ def resolve_difference(
     keyring = Keyring(state.keys)
     if request.right == "broker" and "lots" not in request.model_fields_set:
         request = request.model_copy(update={"lots": one.get("lots") or 0})
-    if request.right == "broker" or request.ends:
+    if request.right == "broker" or request.ends or one.get("odd_units"):
         signed = resolution_statement(str(found["log_id"]), seq, leaf, request)
         signatures = {
             role: role_key(keyring, role, key_files.get(role)).sign(signed).hex()
@@ -68,7 +81,7 @@ def resolve_difference(
     return 0
 
 
-def request_of(given: Mapping[str, str | int]) -> ResolveRequest:
+def request_of(given: Mapping[str, str | int | list[str]]) -> ResolveRequest:
     """Return the request from command-line options.
 
     Raises:

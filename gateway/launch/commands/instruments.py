@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from gateway.errors import InstrumentsError, SettingsError
-from gateway.feeds.instruments.codes import minor_digits
 from gateway.feeds.instruments.table import EXAMPLE, InstrumentTable, read_table
 from gateway.installation.settings import Settings
 from gateway.walk.journal.run import Listing
+from risk.forms.money import minor_digits
 
 _HEAD: Final = (
     *("symbol", "class", "currency", "tick", "lot", "min", "max"),

@@ -15,7 +15,7 @@ from fix.durable.journal import read_live
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import JournalError
 from gateway.desk.persons.kill import AWAY
-from gateway.desk.persons.statements import all_signed, log_id, refuse_unnamed, release_statement
+from gateway.desk.persons.statements import all_signed, refuse_unnamed, release_statement
 from gateway.errors import (
     DoorError,
     ReleaseRefusedError,
@@ -25,6 +25,7 @@ from gateway.errors import (
 )
 from gateway.feeds.text import show_hidden_text
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.rotation import held_against_key, open_ledger
 from gateway.installation.local.client import get, post
 from gateway.installation.place import attached
@@ -165,7 +166,9 @@ def _word(state: StateFolder) -> KillWord:
 
 def _live_on_disk(state: StateFolder) -> list[str]:
     try:
-        return sorted(one.cl_ord_id for one in read_live(state.fix_journal))
+        return sorted(
+            one.cl_ord_id for store in state.fix_stores for one in read_live(store / "journal")
+        )
     except JournalError as error:
         raise ReleaseRefusedError(
             problem=f"{error}; start the gateway, which asks the broker, and release there"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.errors import IntakeError, SettingsError, SourcesError
+from gateway.feeds.files.dropped import open_dropped
 from gateway.feeds.files.reading import JSON_LINES, LINE_MAX, all_lines, files_of, is_parquet
 from gateway.feeds.files.rows import columns_in, wanted_in
 from gateway.feeds.files.sources import EXAMPLE, FollowedSource, read_sources
@@ -56,7 +57,7 @@ def wrong_with(source: FollowedSource) -> Iterator[str]:
             if is_parquet(path):
                 yield from _wrong_with_rows(source, path)
                 continue
-            with path.open("rb") as file:
+            with open_dropped(path) as file:
                 first = file.readline(LINE_MAX)
             if first.endswith(b"\n") and path.suffix.lower() not in JSON_LINES:
                 columns_in(source, first.removesuffix(b"\n"))

@@ -6,16 +6,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.desk.persons.governing.modes import mode_statement, needs, signatures_needed
-from gateway.desk.persons.statements import log_id, signed_by
+from gateway.desk.persons.statements import signed_by
 from gateway.errors import RequestError, SettingsError
+from gateway.installation.keys.kept_signatures import keep_signature, kept_signatures
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.keys.mode_mark import keep_signature, signed_mode
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.officers import read_officer
-from gateway.installation.place import Place, attached
+from gateway.installation.place import attached
+from gateway.installation.policies.policy import given_policy
 from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+from gateway.launch.controls import limits_of, runs_now
+from gateway.launch.plan import undeclared
 from gateway.walk.journal.control.modes import Mode
-from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
-from inference.weights.registry import load_pair
+from gateway.walk.projections.modes import modes_on_record
+from gateway.walk.projections.outbox import DECISION_PREFIX, Orders
 
 _SHOWN: Final = {True: "there   ", False: "MISSING ", None: "AT START"}
 
@@ -26,25 +31,41 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
     Raises:
         NoLedgerError: there is no ledger.
     """
+    keyring = Keyring(StateFolder.of(settings).keys)
     with attached(settings) as place:
-        history, log = _history(place), log_id(place.reader, settings.ledger.origin)
-    keys = Keyring(place.state.keys).public_keys()
-    model = load_pair(settings.engine.model).manifest_digest
+        history, log = modes_on_record(place.reader), log_id(place.reader, settings.ledger.origin)
+        orders = Orders()
+        orders.fold(one for one in place.reader.records() if one.stream.startswith(DECISION_PREFIX))
+        policy = given_policy(keyring)
+        now = {
+            mode: runs_now(settings.model_copy(update={"mode": mode}), policy, place.reader, orders)
+            for mode in Mode
+        }
+    keys, model = keyring.public_keys(), now[Mode.PAPER].digests["model"]
     found: dict[str, Any] = {
         "mode": history.mode or None,
         "setting": settings.mode,
         "reconciled_sessions": history.reconciled,
-        "registered": history.registered,
-        "pilot_limits": _limits(settings, Mode.PILOT),
+        "registered": bool(history.registered),
+        "pilot_limits": limits_of(settings, Mode.PILOT),
+        "liable": undeclared(settings) or "declared",
         "needs": {},
     }
     for mode in Mode:
-        limits = _limits(settings, mode)
+        limits = limits_of(settings, mode)
         said = mode_statement(log, history, mode, limits)
-        signed = signed_by(said, signed_mode(place.state.keys), keys)
+        signed = signed_by(said, kept_signatures(place.state.keys), keys)
         found["needs"][mode.value] = [
             {"what": one.what, "met": one.met}
-            for one in needs(history, mode, len(signed), doctor=None, model=model, limits=limits)
+            for one in needs(
+                history,
+                mode,
+                len(signed),
+                doctor=None,
+                model=model,
+                limits=limits,
+                now=now[mode],
+            )
         ]
     sys.stdout.write(json.dumps(found, indent=2) + "\n" if as_json else _text(found))
     return 0
@@ -53,6 +74,8 @@ def show_mode(settings: Settings, *, as_json: bool) -> int:
 def _text(found: dict[str, Any]) -> str:
     lines = [f"on record  {found['mode'] or 'no served run yet'}", f"setting    {found['setting']}"]
     lines.append(f"pilot may  {found['pilot_limits']}")
+    liable = found["liable"]
+    lines.append(f"liable     {liable if liable == 'declared' else f'MISSING: set {liable}'}")
     for mode, wanted in found["needs"].items():
         lines.append(f"{mode} needs:")
         lines += [f"  {_SHOWN[one['met']]}  {one['what']}" for one in wanted]
@@ -73,20 +96,12 @@ def sign_mode(settings: Settings, to: str, key_file: Path) -> int:
         problem = f"{key_file} does not name its officer's role: carry it over with `officer-key`"
         raise SettingsError(name="--key", problem=problem)
     with attached(settings) as place:
-        history, log = _history(place), log_id(place.reader, settings.ledger.origin)
+        history, log = modes_on_record(place.reader), log_id(place.reader, settings.ledger.origin)
     mode = Mode(to)
-    limits = _limits(settings, mode)
+    limits = limits_of(settings, mode)
     if not signatures_needed(history, mode, limits):
         raise RequestError(problem=f"mode {mode} needs no signature now")
     signed = mode_statement(log, history, mode, limits)
     path = keep_signature(place.state.keys, officer.role, officer.key.sign(signed).hex())
     sys.stdout.write(f"{signed.decode()}signed by {officer.role}:{officer.name} into {path}\n")
     return 0
-
-
-def _limits(settings: Settings, mode: Mode) -> str:
-    return str(settings.pilot.limits()) if mode is Mode.PILOT else ""
-
-
-def _history(place: Place) -> ModeHistory:
-    return mode_history(place.reader.records(stream="control", kinds=MODE_KINDS))

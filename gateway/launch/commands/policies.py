@@ -6,12 +6,13 @@ Not here: numbers and signatures (`policies/`).
 import json
 import sys
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final
 
 from audit.files import appearing
 from gateway.errors import RequestError
-from gateway.feeds.instruments.table import InstrumentTable, read_table
+from gateway.feeds.instruments.table import read_table
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import post
 from gateway.installation.policies.cooling import wait_us
@@ -21,11 +22,15 @@ from gateway.installation.policies.policy_files import (
     DraftOptions,
     activate_policy,
     new_policy,
+    read_policy,
 )
-from gateway.installation.policies.sections import TradedInstrument
+from gateway.installation.policies.traded import UNSCALED, DraftScale, currency_of
 from gateway.installation.policies.trials import unnamed_said
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
+from gateway.launch.commands.prices import traded_of
+from risk.forms.canonical import JSON_SAFE
+from risk.forms.money import minor_digits
 from risk.policy.policy import policy_digest
 from risk.policy.signing import signed_policy_from_document
 
@@ -34,30 +39,48 @@ FOLLOW_WITHIN_S: Final = 60.0
 
 
 def draft_policy(
-    path: Path, source: Path | None, options: DraftOptions, instruments: Path | None
+    path: Path,
+    source: Path | None,
+    options: DraftOptions,
+    instruments: Path | None,
+    scale: DraftScale,
 ) -> int:
     """Write a draft that names exactly the instruments of a table, if one is given.
 
     Raises:
-        RequestError: the file exists, or `source` holds no policy.
+        RequestError: the file exists, `source` holds no policy, or a price or the equity is wrong.
         InstrumentsError: the table cannot be read, or has faults.
     """
     if instruments is not None:
-        options = replace(options, traded=traded_of(read_table(instruments)))
+        traded = traded_of(read_table(instruments), scale)
+        currency = currency_of(traded) if source is None else read_policy(source).policy.currency
+        equity = equity_minor(scale.equity, currency)
+        options = replace(options, traded=traded, equity_minor=equity)
+    elif scale != UNSCALED:
+        raise RequestError(
+            problem="--price, --bars and --equity scale the limits of a table: name it with"
+            " --instruments FILE"
+        )
     return new_policy(path, source, options)
 
 
-def traded_of(table: InstrumentTable) -> tuple[TradedInstrument, ...]:
-    """Return what a policy must name of a table's instruments."""
-    return tuple(
-        TradedInstrument(
-            symbol=one.instrument.symbol,
-            asset_class=one.instrument.asset_class,
-            max_qty=one.max_qty,
-            currency=one.instrument.currency,
+def equity_minor(text: str | None, currency: str) -> int | None:
+    """Return an equity in minor units of the policy's currency; None if none is given.
+
+    Raises:
+        RequestError: it is no amount.
+    """
+    if text is None:
+        return None
+    try:
+        minor = Decimal(text.replace(",", "")).scaleb(minor_digits(currency))
+    except InvalidOperation:
+        minor = Decimal(0)
+    if not (minor.is_finite() and 1 <= minor <= JSON_SAFE and minor == int(minor)):
+        raise RequestError(
+            problem=f"--equity {text}: write an amount in {currency}, such as 1000000"
         )
-        for one in table.listings
-    )
+    return int(minor)
 
 
 def activate_now(path: Path, settings: Settings, reason: str, now_us: int) -> int:

@@ -150,7 +150,7 @@ def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _adds(reader: LedgerReader, account: str) -> dict[str, Any]:
-    """Return what the engine adds to GJR, without the single decisions."""
+    """Return the account against its GJR twin, without the single decisions."""
     document = engine_adds(reader, account).document()
     return {name: value for name, value in document.items() if name not in {"account", "orders"}}
 

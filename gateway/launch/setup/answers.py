@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.errors import SettingsError
+from gateway.installation.policies.traded import UNSCALED, DraftScale
 
 EMBEDDED: Final = "embedded"
 _PORTS: Final = range(1, 65_536)
@@ -28,9 +29,11 @@ class Wishes:
     database: str | None = None
     account: str | None = None
     author: str | None = None
+    liable: str | None = None
     instruments: Path | None = None
     risk_public: Path | None = None
     compliance_public: Path | None = None
+    scale: DraftScale = UNSCALED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,10 @@ class Answers:
 
     Attributes:
         dsn: of a database of one's own; None for the embedded one.
+        liable: who deploys the system and operates its machine, so who answers for decisions.
         instruments: the table to copy; None for the example.
         publics: public key files of officers who have a key already, by role.
+        scale: by what the draft's limits are scaled.
     """
 
     origin: str
@@ -51,8 +56,10 @@ class Answers:
     dsn: str | None
     account: str
     author: str
+    liable: str
     instruments: Path | None
     publics: dict[str, Path]
+    scale: DraftScale
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +121,10 @@ def answered(wishes: Wishes, ask: Ask | None) -> Answers:
         dsn=None if database == EMBEDDED else database,
         account=said["account"],
         author=said["author"],
+        liable=wishes.liable or said["origin"].partition("/")[0],
         instruments=wishes.instruments,
         publics={role: path for role, path in publics.items() if path is not None},
+        scale=wishes.scale,
     )
 
 

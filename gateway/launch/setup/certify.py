@@ -236,7 +236,7 @@ def _profile(settings: Settings, wish: CertifyWish) -> Profile:
     given = {name: value for name, value in changes.items() if value is not None}
     read = read_profile(wish.profile)
     profile = parse_profile(json.dumps(read.model_dump(mode="json") | given))
-    own, numbered = None, stored_numbers(StateFolder.of(settings).root / "fix") != (1, 1)
+    own, numbered = None, stored_numbers(StateFolder.of(settings).fix) != (1, 1)
     with suppress(SettingsError):  # an installation without a broker has no session of its own
         own = profile_of(settings.fix)
     if own is not None and numbered and _reach(own) == _reach(profile):

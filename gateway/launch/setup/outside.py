@@ -32,10 +32,9 @@ from gateway import clock
 from gateway.errors import InstrumentsError, SettingsError
 from gateway.feeds.instruments.fit import changes
 from gateway.feeds.instruments.table import read_table
-from gateway.installation.children.fix_profiles import SIMULATOR, profile_of, profile_path
+from gateway.installation.children.fix_profiles import SIMULATOR, profile_path, session_profile
 from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.keys.mode_mark import refuse_other_mode
 from gateway.installation.policies.on_record import (
     early_on_record,
     refuse_stray_officers,
@@ -86,13 +85,11 @@ def look_at_disk(settings: Settings, state: StateFolder) -> Iterator[PartFinding
 def _another_owner(settings: Settings, state: StateFolder) -> str:
     """Return why the folder is not of this mode and session, as the start would; or ""."""
     try:
-        profile = profile_of(settings.fix)
+        profile = session_profile(settings)
     except SettingsError:
         return ""  # told by the look at the broker
-    session = profile.sender_comp_id, profile.target_comp_id
     try:
-        refuse_other_mode(state.root, settings.mode, *session)
-        refuse_other_session(state.root / "fix", profile)
+        refuse_other_session(state.fix, profile)
     except SettingsError as error:
         return error.problem
     return ""
@@ -148,17 +145,17 @@ def _embedded(state: StateFolder) -> Iterator[PartFinding]:
 
 def look_at_ledger(settings: Settings, state: StateFolder) -> Iterator[PartFinding]:
     """Yield whether policy and FIX store follow what is on record, where a DSN is given."""
-    folder = state.root / "fix"
+    folder = state.fix
     ours, theirs = stored_numbers(folder)
     said = f"next numbers {ours} (ours) and {theirs} (the broker's) in {folder}"
     dsn = settings.ledger.dsn
     if dsn is None or not is_current(dsn):
         yield good("session", f"{said}; not held against the ledger")
         return
-    profile = profile_of(settings.fix)
+    profile = session_profile(settings)
     reader = LedgerReader(dsn)
     try:
-        found = _lost(profile, folder, reader)
+        found = _lost(profile, settings.mode, folder, reader)
         if found:
             command = "countersign serve --new-fix-session 'WHY'"
             yield mend("session", f"{folder} is behind the ledger: {'; '.join(found)}", command)
@@ -211,8 +208,8 @@ def _changed(settings: Settings, reader: LedgerReader) -> Iterator[PartFinding]:
         yield mend("instruments", said, edit(settings.instruments))
 
 
-def _lost(profile: Profile, folder: Path, reader: LedgerReader) -> tuple[str, ...]:
-    known = numbers(reader, profile, resets_of(folder), clock.wall_us())
+def _lost(profile: Profile, mode: str, folder: Path, reader: LedgerReader) -> tuple[str, ...]:
+    known = numbers(reader, profile, resets_of(folder), clock.wall_us(), mode)
     if known.refused is not None:
         return (str(known.refused),)
     goes_on = profile.mode is SessionMode.RESUME
@@ -254,7 +251,7 @@ def look_at_broker(settings: Settings) -> Iterator[PartFinding]:
         yield unseen("broker", "its port is not set")
         return
     try:
-        profile = profile_of(fix)
+        profile = session_profile(settings)
     except SettingsError as error:
         yield mend("broker", error, edit(file) if file else f"export {error.name}=..")
         return

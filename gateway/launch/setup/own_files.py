@@ -39,9 +39,13 @@ from gateway.installation.settings import Settings, variable_of
 from gateway.installation.settings_file import without_secrets
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.market import wrong_with
+from gateway.launch.plan import undeclared
 from gateway.launch.setup.findings import PartFinding, good, mend, unseen
 from gateway.launch.threads.alarms import SECRET_BYTES_MIN, sink_of
-from inference.weights.registry import load_pair
+from inference.errors import RegistryError
+from inference.speculation.rounds import DrafterKind
+from inference.weights.registry import MANIFEST, load_pair
+from inference.weights.text_pair import check_runs
 from risk.policy.policy import Policy, policy_digest
 
 SHOWN: Final = 5
@@ -75,6 +79,9 @@ def _wrong_settings(settings: Settings) -> Iterator[PartFinding]:
         sink_of(settings.alarms)
     except SettingsError as error:
         yield mend("alarms", error, _secret_made(settings))
+    if name := undeclared(settings):
+        command = f"export {name}=.." if file is None else edit(file)
+        yield mend("settings", f"{name} is not set: nobody is declared as liable", command)
     missing = {
         ("ledger", "dsn"): ledger.dsn or ledger.embedded,
         ("", "keys"): settings.keys,
@@ -291,8 +298,13 @@ def _fitting(
 
 
 def look_at_model(settings: Settings) -> Iterator[PartFinding]:
-    """Yield whether the model pair is complete and as its manifest says."""
+    """Yield whether the model pair is complete, as its manifest says, and can run as set."""
     pair = load_pair(settings.engine.model)
+    try:
+        check_runs(pair, DrafterKind(settings.engine.drafter))
+    except RegistryError as error:
+        yield mend("model", error, edit(settings.config or settings.engine.model / MANIFEST))
+        return
     yield good("model", f"{settings.engine.model}, manifest {pair.manifest_digest[:12]}")
 
 

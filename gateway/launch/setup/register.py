@@ -13,6 +13,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from gateway import clock
 from gateway.errors import RequestError
+from gateway.installation.children.fix_profiles import profile_record, session_profile
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.rotation import held_against_key, open_ledger, stopped
 from gateway.installation.place import attached
@@ -29,18 +30,24 @@ DIFFERS: Final = 1
 
 
 def present_digests(settings: Settings) -> dict[str, str]:
-    """Return the SHA-256 (hex) of code, model, policy, FIX dictionaries and instruments.
+    """Return the SHA-256 (hex) of what `serve` would run with these settings.
+
+    That is code, model, policy, instruments, the broker's profile and the FIX dictionaries: those
+    that are shipped and the one that the profile names.
 
     Raises:
-        SettingsError: there is no signed policy.
+        SettingsError: there is no signed policy, or the profile is faulty.
         InferenceError: the model pair does not match its manifest.
     """
     state = StateFolder.of(settings)
+    session = profile_record(session_profile(settings))
+    shipped = _digest_of((HOUSE / "fix").rglob("*.xml"))
     found = {
         "code": _digest_of(file for name in PACKAGES for file in (HOUSE / name).rglob("*.py")),
-        "dictionary": _digest_of((HOUSE / "fix").rglob("*.xml")),
+        "dictionary": sha256(f"{shipped} {session['dictionary_digest']}\n".encode()).hexdigest(),
         "model": load_pair(settings.engine.model).manifest_digest,
         "policy": policy_digest(given_policy(Keyring(state.keys)).policy),
+        "profile": str(session["digest"]),
     }
     if settings.instruments is not None:
         found["instruments"] = sha256(settings.instruments.read_bytes()).hexdigest()

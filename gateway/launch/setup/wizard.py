@@ -21,13 +21,14 @@ from audit.signers.file import write_new
 from fix.dialects.profile_text import parse_profile_text
 from gateway.clock import wall_us
 from gateway.errors import RequestError
-from gateway.feeds.instruments.codes import minor_digits
 from gateway.feeds.instruments.table import EXAMPLE, read_table
 from gateway.installation.policies.policy import BUNDLE
 from gateway.installation.policies.policy_files import DraftOptions, write_draft
-from gateway.installation.policies.sections import currency_of
+from gateway.installation.policies.sections import missing_said
+from gateway.installation.policies.traded import currency_of
 from gateway.installation.settings_file import FILE
-from gateway.launch.commands.policies import traded_of
+from gateway.launch.commands.policies import equity_minor
+from gateway.launch.commands.prices import traded_of
 from gateway.launch.commands.profile import example_profile
 from gateway.launch.setup.answers import Answers
 from gateway.launch.setup.homes import GATEWAY, OFFICERS, Home, make_homes
@@ -53,15 +54,20 @@ def make_installation(folder: Path, answers: Answers) -> int:
         own.mkdir(mode=0o711)  # the embedded database's user passes through it
         log, homes = make_homes(top, answers.origin, answers.publics)
         table = _make_table(own, answers)
-        traded = traded_of(read_table(table))
+        traded = traded_of(read_table(table), answers.scale)
         options = DraftOptions(
-            author=answers.author, days=POLICY_DAYS, now_us=wall_us(), traded=traded
+            author=answers.author,
+            days=POLICY_DAYS,
+            now_us=wall_us(),
+            traded=traded,
+            equity_minor=equity_minor(answers.scale.equity, currency_of(traded)),
         )
-        write_draft(own / DRAFT, None, options)
+        policy = write_draft(own / DRAFT, None, options)
         _make_profile(own, answers, currency_of(traded))
         settings = settings_text(_chosen(answers, table.name)).encode()
         write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
-    sys.stdout.write("\n".join([*_told(folder, log, homes), *_next(folder, answers), ""]))
+    told = (*_told(folder, log, homes), *missing_said(policy, traded), *_next(folder, answers))
+    sys.stdout.write("\n".join([*told, ""]))
     return 0
 
 
@@ -82,7 +88,6 @@ def _make_profile(own: Path, answers: Answers, currency: str) -> None:
         "host": answers.host,
         "port": answers.port,
         "currency": currency,
-        "minor_digits": minor_digits(currency),
     }
     text = example_profile(None)
     for key, value in told.items():
@@ -103,6 +108,8 @@ def _chosen(answers: Answers, table: str) -> dict[str, object]:
         "instruments": table,
         "ledger.origin": answers.origin,
         "fix.profile": _PROFILE,
+        "liability.deployer": answers.liable,
+        "liability.compute_operator": answers.liable,
     }
 
 
@@ -115,6 +122,7 @@ def _told(folder: Path, log: str, homes: list[Home]) -> Iterator[str]:
 
 
 def _next(folder: Path, answers: Answers) -> Iterator[str]:
+    yield f"{answers.liable} answers for decisions: [liability] in {FILE} says who else does"
     yield "next (first edit policy.toml, instruments.toml, broker.toml: each number has a comment):"
     yield f"  cd {shlex.quote(str(folder / GATEWAY))}"
     names = (DRAFT, BUNDLE)

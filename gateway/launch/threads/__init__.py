@@ -13,4 +13,5 @@ Not here: their start and stop in a fixed order (`launch.app`).
     files         follows the files that feeds write
     alarms        what is watched, and where notices go
     vitals        looks at disk and clock, for verdicts
+    sessions      what makes a session a reconciled one; a chore of `housekeeping`
 """

@@ -29,17 +29,22 @@ from gateway.launch.plan import Plan
 from gateway.launch.threads.scoring import ForecastWatch
 from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
-from gateway.telemetry.alarms.watch import Burst, Watch
+from gateway.telemetry.alarms.watch import Burst, Lately, Watch
 from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
 from gateway.walk.journal.control.oversight.alarm import alarm_lost
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.ports import LedgerPort
+from gateway.walk.projections.standing import Standing
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 SECRET_BYTES_MIN: Final = 32
 MIB: Final = 1_048_576
 HEARD_LATELY_US: Final = 600_000_000
-"""How long the alarm about an order that is not ours stands after its last report."""
+"""How long an alarm stands after the last report of an order not ours, or of a trade undone."""
+ANSWERED_WITHIN_US: Final = 30_000_000
+"""How long a broker may take to acknowledge an order."""
+_READ_AGAIN: Final = 500
+"""Reports that a start reads again for trades undone lately."""
 
 
 _log = logging.getLogger(__name__)
@@ -65,11 +70,18 @@ def start_alarms(
     webhook = None if sink is None else Webhook(sink, lost, run_id, clock.wall_us)
     rejects = Burst(given.rejects_max, clock.monotonic_us)
     ledger.subscribe(partial(count_rejects, rejects))
+    undone = Lately(Alarm.TRADE_UNDONE, HEARD_LATELY_US, clock.wall_us)
+    reports = (Kind.ORDER_REPORTED,)
+    newest = desk.own.reader.records(kinds=reports, newest_first=True, limit=_READ_AGAIN)
+    note_undone(undone, tuple(newest)[::-1])
+    ledger.subscribe(partial(note_undone, undone))
     watch = Watch(
         (
             lambda: of_parts(desk.parts()),
             lambda: stale_feeds(desk),
             lambda: foreign_orders(desk),
+            lambda: unanswered(desk.own.orders.live(), clock.wall_us()),
+            undone.conditions,
             lambda: drifted(scores),
             rejects.conditions,
             lambda: little_room(plan.state.root, given.disk_free_min_mib),
@@ -108,6 +120,31 @@ def count_rejects(rejects: Burst, batch: Sequence[Record]) -> None:
             and OrderReported.of(record).order_state == OrderState.REJECTED
         ):
             rejects.happened()
+
+
+def note_undone(undone: Lately, batch: Sequence[Record]) -> None:
+    """Note the trades that the broker took back or corrected, from the ledger's notifier."""
+    for record in batch:
+        if record.kind is not Kind.ORDER_REPORTED:
+            continue
+        report = OrderReported.of(record)
+        if report.undoes_seq is None:
+            continue
+        what = "taken back" if report.fill is None else "corrected"
+        said = f"{report.cl_ord_id}: the trade of record {report.undoes_seq} was {what}"
+        undone.happened(record.recorded_at_us, f"{said} (record {record.seq})")
+
+
+def unanswered(live: Sequence[Standing], now_us: int) -> dict[Alarm, str]:
+    """Return the alarm if an order left some time ago and no report of it ever came."""
+    waiting = [
+        f"{one.cl_ord_id} of {one.account}, {(now_us - one.sending.recorded_at_us) // 1_000_000} s"
+        for one in live
+        if one.report_status is None
+        and one.sending is not None
+        and now_us - one.sending.recorded_at_us >= ANSWERED_WITHIN_US
+    ]
+    return {Alarm.ORDER_UNANSWERED: "; ".join(waiting)[:500]} if waiting else {}
 
 
 def drifted(scores: ForecastWatch) -> dict[Alarm, str]:

@@ -1,4 +1,4 @@
-"""The thread that follows files: a look at each source four times a second.
+"""The threads that follow files, one for each source: a look four times a second.
 
 Not here: what a look does (`gateway.feeds.files.following`).
 """
@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from audit.errors import AuditError
 from gateway import clock
 from gateway.desk.feeding import Feeding
+from gateway.errors import GatewayError
 from gateway.feeds.files.following import Followed
 from gateway.feeds.files.sources import FollowedSource
 from gateway.feeds.files.state import FileState
@@ -19,41 +21,46 @@ from gateway.launch.plan import Plan
 _log = logging.getLogger(__name__)
 EVERY_S: Final = 0.25
 BACK_OFF_MAX_S: Final = 4.0
-PIECES: Final = 8
-"""Pieces of one source before the next one has its turn."""
+STOP_S: Final = 5.0
+"""How long a stop waits for looks that are under way; a read that hangs ends with the process."""
 
 
-class FileThread:
-    """Follows sources; one that fails is logged and tried again, and stops no other."""
+class FileThreads:
+    """Follows sources; one that is slow, hangs or fails stops no other."""
 
     def __init__(self, followed: Sequence[Followed]) -> None:
-        self._followed = followed
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="files", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, args=(one,), name=f"file {number}", daemon=True)
+            for number, one in enumerate(followed, start=1)
+        ]
 
     def start(self) -> None:
         """Start following."""
-        self._thread.start()
+        for one in self._threads:
+            one.start()
 
     def stop(self) -> None:
-        """Stop after the piece in work."""
+        """Stop after the pieces in work."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        until_us = clock.monotonic_us() + int(STOP_S * 1_000_000)
+        for one in self._threads:
+            if one.ident is not None:
+                one.join(max(0.0, (until_us - clock.monotonic_us()) / 1_000_000))
 
-    def _run(self) -> None:
+    def _run(self, one: Followed) -> None:
         wait_s = EVERY_S
         while not self._stopping.wait(wait_s):
-            failed = [one for one in self._followed if not self._turn(one)]
-            wait_s = min(wait_s * 2, BACK_OFF_MAX_S) if failed else EVERY_S
+            wait_s = EVERY_S if self._turn(one) else min(wait_s * 2, BACK_OFF_MAX_S)
 
     def _turn(self, one: Followed) -> bool:
         try:
-            for _ in range(PIECES):
-                if self._stopping.is_set() or not one.round():
-                    break
+            while not self._stopping.is_set() and one.round():
+                pass
         except Exception as error:  # noqa: BLE001 - the loop's top: the next look must come
-            said = f"not taken: {type(error).__name__}: {error}"
+            said = f"not taken: {type(error).__name__}"
+            if isinstance(error, GatewayError | AuditError):  # another one may quote the file
+                said = f"{said}: {error}"
             if one.state.condition != "away":
                 _log.error("files: %s: %s; it is tried again", one.state.source, said)
             one.state.condition, one.state.said = "away", said
@@ -70,7 +77,7 @@ def start_files(plan: Plan, stack: ExitStack, feeding: Feeding | None) -> None:
     """Start to follow the plan's files, if there are any; the stack stops it."""
     if feeding is None or not plan.sources:
         return
-    thread = FileThread(
+    threads = FileThreads(
         [
             Followed(
                 source=source,
@@ -82,5 +89,5 @@ def start_files(plan: Plan, stack: ExitStack, feeding: Feeding | None) -> None:
             for source, state in zip(plan.sources, feeding.market.files, strict=True)
         ]
     )
-    stack.callback(thread.stop)
-    thread.start()
+    stack.callback(threads.stop)
+    threads.start()

@@ -64,7 +64,7 @@ def by_key(
             },
             headers={"WWW-Authenticate": "Bearer"},
         )
-    if caller.scope is not None and refusals.now_us() >= caller.scope.expires_us:
+    if caller.expired(refusals.steady_us()):
         refusals.count(caller.name, AccessReason.KEY_EXPIRED)
         message = "the key has expired; ask the operator for a new one"
         raise HTTPException(403, detail={"code": "key_expired", "message": message})

@@ -24,7 +24,9 @@ from typing import Final
 
 from audit.errors import AuditError
 from audit.records.record import Draft
+from gateway import clock
 from gateway.errors import BusyError, GatewayError, OutOfScopeError, UnknownInstrumentError
+from gateway.walk.deadlines import SteadyWall
 from gateway.walk.journal.control import access as journal_access
 from gateway.walk.ports import LedgerPort
 
@@ -82,6 +84,8 @@ class Refusals:
         """Count for a ledger; nothing is written before `start` or `flush`."""
         self._ledger = ledger
         self._wall_us = wall_us
+        self.steady_us = SteadyWall(wall_us, clock.monotonic_us)
+        """The time that decides whether a key has expired."""
         self._secret = secrets.token_bytes(32)
         self._counts: dict[int, Counter[tuple[str, str]]] = {}
         self._totals: Counter[str] = Counter()
@@ -90,10 +94,6 @@ class Refusals:
         self._writing = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-
-    def now_us(self) -> int:
-        """Return the wall time that refusals are counted by."""
-        return self._wall_us()
 
     def pseudonym(self, key: str) -> str:
         """Return the name on record of a key that nobody holds."""

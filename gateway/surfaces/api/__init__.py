@@ -3,6 +3,7 @@
 Not here: HTML, request models.
 
     app          the application and the table from error code to HTTP status
+    binder       the acts of the table as routes
     bodies       strict JSON bodies: no key twice
     intents      POST /v1/intents and /v1/baskets
     orders       GET /v1/orders, GET /v1/orders/{name}, POST /v1/orders/{name}/cancel

@@ -24,25 +24,10 @@ from gateway.surfaces.api import (
     orders,
     privacy,
 )
-from gateway.surfaces.api.control import (
-    adjustments,
-    backfill,
-    differences,
-    kill,
-    overrides,
-    policies,
-    stops,
-)
-from gateway.surfaces.api.control.oversight import (
-    cases,
-    engine_adds,
-    fairness,
-    flow,
-    publications,
-    reviews,
-    scores,
-)
+from gateway.surfaces.api.binder import acts_router
+from gateway.surfaces.api.control import backfill, engine_adds, flow, kill, scores
 from gateway.surfaces.following import Following
+from gateway.surfaces.heads import HeadAsGet
 from gateway.surfaces.limits import BodyLimit
 
 FIELD_CHARS_MAX: Final = 80
@@ -84,6 +69,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
         redoc_url=None,
     )
     app.add_middleware(BodyLimit)
+    app.add_middleware(HeadAsGet)
     app.state.desk = desk
     app.state.keyring = keyring
     app.state.following = Following(lambda: desk.own.reader)
@@ -93,9 +79,10 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     agents = (intents, orders, events, market, decisions)
-    control = (backfill, kill, stops, overrides, differences, adjustments, policies)
-    oversight = (fairness, flow, scores, engine_adds, cases, reviews, publications)
+    control = (backfill, kill)
+    oversight = (flow, scores, engine_adds)
     resources = (*agents, *control, *oversight)
+    app.include_router(acts_router())
     for module in (*resources, privacy, log, health, metrics):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -1,14 +1,12 @@
-"""GET /v1/decisions/{id}, what waits for a person, approvals, annotations, splits of orders."""
+"""GET /v1/decisions/{id}, what waits for a person, approvals."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from gateway.desk.agents.allocation import AllocationBody, allocate, sealed_split
 from gateway.desk.desk import Desk
 from gateway.desk.persons.checkpoint.answering import open_sheet
 from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
-from gateway.desk.persons.oversight.annotations import AnnotationBody, annotate, read_annotations
 from gateway.desk.requests import ApprovalRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
@@ -62,51 +60,3 @@ def approve(
     """
     done: dict[str, Any] = request.app.state.desk.answer_hold(caller, decision_id, body)
     return done
-
-
-@router.get("/decisions/{decision_id}/annotations", summary="What did persons remark about it?")
-def annotations(
-    decision_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
-) -> dict[str, Any]:
-    """Return the annotations of a decision with author and role, oldest first."""
-    desk: Desk = request.app.state.desk
-    found = read_annotations(desk.own.reader, decision_id)
-    desk.reads.note(caller, f"decision/{decision_id}")
-    return {"decision_id": decision_id, "annotations": [one.document() for one in found]}
-
-
-@router.post("/decisions/{decision_id}/annotations", summary="Remark on a decision, or dissent")
-def annotate_decision(
-    decision_id: str,
-    body: AnnotationBody,
-    request: Request,
-    caller: Annotated[Caller, Depends(allowed("annotate"))],
-) -> dict[str, Any]:
-    """Record your words under your name and role; they change nothing that is on record."""
-    desk: Desk = request.app.state.desk
-    return annotate(desk.own, caller, decision_id, body)
-
-
-@router.get("/decisions/{decision_id}/allocation", summary="How is the order split across clients?")
-def allocation(
-    decision_id: str, request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
-) -> dict[str, Any]:
-    """Return the sealed shares, what has traded, and the only split of it."""
-    desk: Desk = request.app.state.desk
-    found = sealed_split(desk.own.reader, decision_id)
-    desk.reads.note(caller, f"decision/{decision_id}")
-    return found.document()
-
-
-@router.post(
-    "/decisions/{decision_id}/allocation", summary="Put the split of a done order on record"
-)
-def split_order(
-    decision_id: str,
-    body: AllocationBody,
-    request: Request,
-    caller: Annotated[Caller, Depends(allowed("resolve"))],
-) -> dict[str, Any]:
-    """Record what each client account gets, in lots; any split but the sealed one is a 409."""
-    desk: Desk = request.app.state.desk
-    return allocate(desk.own, caller.name, decision_id, body)

@@ -15,7 +15,6 @@ from gateway.desk.desk import Desk
 from gateway.desk.reads import HOUR_S
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Caller, Keyring
-from gateway.installation.keys.roles import Role
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.access.refusals import AccessReason, Refusals
 from gateway.surfaces.following import LIFE_S, EventStream, Following, TooManyError
@@ -68,7 +67,7 @@ async def events(
 
 def _told_to(caller: Caller, record: Record) -> Mapping[str, Any] | None:
     found = happening(record)
-    if found is None or (caller.role is Role.AGENT and found.owner != caller.name):
+    if found is None or not caller.sees(found.owner):
         return None
     return found.document()
 

@@ -45,7 +45,7 @@ def basket(
 ) -> BasketResponse:
     """Return the outcome of a basket with the answer to each leg, after the read is on record."""
     desk: Desk = request.app.state.desk
-    found = told_of(desk, basket_id)
+    found = told_of(desk, basket_id, reader=caller)
     desk.reads.note(caller, f"basket/{basket_id}")
     return found
 

@@ -97,7 +97,7 @@ def _item(
     try:
         return parse_event(value) if feed == EVENTS else parse(feed, value, instruments)
     except IntakeError as error:
-        raise _malformed(where, error.where, error.problem) from None
+        raise _malformed(where, *error.told) from None
 
 
 def _malformed(where: str, field: str, problem: str) -> RequestValidationError:

@@ -3,7 +3,7 @@
 Not here: folding records, JSON.
 
     pages     the pages' routes: ledger records in, HTML out
-    oversight what waits for a person with the form that answers, and how forecasts did
+    oversight what waits for a person with the form that answers, how forecasts did, alarms
     orders    the blotter: orders as a page, each live one with a button that cancels it
     doors     who may open a page or post a form: the dependencies of every page's route
     sign_in   signing in and out of the pages

@@ -5,8 +5,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gateway.clock import date_of
 from gateway.desk.agents.order_requests import CancelRequest, OrderLine, ReplaceRequest
 from gateway.desk.agents.passing import WouldPass
+from gateway.desk.bodies.oversight import ReviewAnswerBody
 from gateway.desk.desk import Desk
 from gateway.desk.foreign import ForeignLine, foreign_lines
 from gateway.desk.persons import stops as stopping
@@ -17,7 +19,6 @@ from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, re
 from gateway.desk.persons.oversight.justifications import justifications
 from gateway.desk.persons.oversight.publications import publications
 from gateway.desk.persons.oversight.reviews import (
-    ReviewAnswerBody,
     ReviewItem,
     ReviewLook,
     answer_review,
@@ -29,7 +30,6 @@ from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.evidence.answers.days import FlowDays, FlowReport
 from gateway.evidence.answers.engine_adds import EngineAdds, engine_adds
 from gateway.evidence.answers.outcomes import Scores, scores_of
-from gateway.evidence.statement import date_of
 from gateway.feeds.live.overview import FeedLine, overview
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.views.formats import when
@@ -50,7 +50,7 @@ class DeskActions:
         return self._days.between(begins, last or begins)
 
     def engine_adds(self, account: str) -> EngineAdds:
-        """Return what the engine adds to GJR in an account."""
+        """Return an account against its GJR twin."""
         return engine_adds(self._desk.own.reader, account)
 
     def scores(self) -> Scores:
@@ -110,6 +110,12 @@ class DeskActions:
         """Return one price step of an instrument in minor units; 1 if it is not listed."""
         listed = self._desk.own.instruments.get(instrument)
         return 1 if listed is None else listed.tick_minor
+
+    def price_unit_of(self, instrument: str) -> tuple[int, str]:
+        """Return one price step of an instrument in minor units, and its currency."""
+        listed = self._desk.own.instruments.get(instrument)
+        currency = self._desk.own.dispatching.profile.currency
+        return (1, currency) if listed is None else (listed.tick_minor, listed.currency)
 
     def session(self) -> SessionStatus | None:
         """Return the FIX session's state, from memory."""

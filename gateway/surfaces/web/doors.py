@@ -90,7 +90,7 @@ class SignedIn(Door):
         session = session_of(request)
         used = request.query_params.get("live") != "1" and request.url.path != LIVE
         found = entrance.sessions.caller(session, used=used) if session else None
-        if found is None:
+        if found is None or found.expired(entrance.refusals.steady_us()):
             entrance.refusals.count(NOBODY, AccessReason.NOT_SIGNED_IN)
             raise NotSignedInError(sign_in_address(request))
         request.state.person = Person(caller=found, session=session)
@@ -110,7 +110,7 @@ class Posted(Door):
         entrance: Entrance = request.app.state.entrance
         session = session_of(request)
         found = entrance.sessions.caller(session) if session else None
-        if found is None:
+        if found is None or found.expired(entrance.refusals.steady_us()):
             entrance.refusals.count(NOBODY, AccessReason.NOT_SIGNED_IN)
             text = "Your session has ended. Sign in, then send the form from its page again."
             raise PageRefusedError("Not done", text, back=form_address(request))

@@ -24,12 +24,14 @@ from gateway.surfaces.web.views.lists import Views
 from gateway.surfaces.web.views.oversight.policies import policy_view
 from gateway.surfaces.web.views.oversight.reviews import review_cards
 from gateway.surfaces.web.views.oversight.scores import score_view
+from gateway.telemetry.alarms.alarms import Alarms
 
 APPROVALS: Final = "/approvals"
 CASES: Final = "/cases"
 REVIEWS: Final = "/reviews"
 SCORES: Final = "/scores"
 ADDS: Final = "/engine-adds"
+ALARMS: Final = "/alarms"
 POLICY: Final = "/policy"
 PUBLICATIONS: Final = "/publications"
 JUSTIFICATIONS: Final = "/justifications"
@@ -84,8 +86,8 @@ class CaseActions(Protocol):
 class ReviewActions(Protocol):
     """What the pages of blind reviews ask of the gateway. Refusals are `GatewayError`."""
 
-    def tick_of(self, instrument: str) -> int:
-        """Return one price step of an instrument, in minor units."""
+    def price_unit_of(self, instrument: str) -> tuple[int, str]:
+        """Return one price step of an instrument, in minor units, and its currency."""
 
     def note_read(self, reader: Caller, what: str) -> None:
         """Record who reads what, before it is shown."""
@@ -138,7 +140,7 @@ class ReviewPages:
         except GatewayError as error:
             return self._sheets.say(request, "No such review", str(error), 404, back=REVIEWS)
         self._actions.note_read(reader_of(request), f"review/{seq}")
-        cards = review_cards(looked, items, self._actions.tick_of)
+        cards = review_cards(looked, items, self._actions.price_unit_of)
         values = {"reviews": (), "one": looked, "cards": cards}
         return self._sheets.page(request, "reviews.html", values, here=REVIEWS)
 
@@ -242,11 +244,11 @@ class ScoreActions(Protocol):
         """Return what the scores on record say."""
 
     def engine_adds(self, account: str) -> EngineAdds:
-        """Return what the engine adds to GJR in an account."""
+        """Return an account against its GJR twin."""
 
 
 class ScorePages:
-    """The handlers of scores and of what the engine adds."""
+    """The handlers of scores and of the account against its GJR twin."""
 
     def __init__(self, actions: ScoreActions, sheets: Sheets) -> None:
         self._actions = actions
@@ -270,7 +272,7 @@ class ScorePages:
     def added(
         self, request: Request, account: Annotated[str, Query(max_length=100)] = ""
     ) -> Response:
-        """Show which decisions differ from GJR's, and what became of them."""
+        """Show an account against its GJR twin: scale, words, execution."""
         view = self._actions.engine_adds(account).document()
         self._actions.note_read(reader_of(request), "engine adds")
         return self._sheets.page(request, "engine_adds.html", {"view": view}, here="/ledger")
@@ -338,6 +340,31 @@ class ActPages:
         return self._sheets.page(request, "justifications.html", values, here="/ledger")
 
 
+class AlarmPages:
+    """The handler of the page of alarms."""
+
+    def __init__(self, actions: ActPageActions, sheets: Sheets) -> None:
+        self._actions = actions
+        self._sheets = sheets
+
+    def routes(
+        self, guarded: Callable[[Callable[..., Response]], Callable[..., Response]]
+    ) -> APIRouter:
+        """Return the route; `guarded` answers while the ledger does not."""
+        router, seen = APIRouter(), [Depends(SignedIn(WATCH))]
+        router.add_api_route(ALARMS, guarded(self.shown), methods=["GET"], dependencies=seen)
+        return router
+
+    def shown(self, request: Request) -> Response:
+        """Show every alarm, the raised ones first; without a running gateway there are none."""
+        running: Alarms | None = getattr(request.app.state, "alarms", None)
+        self._actions.note_read(reader_of(request), "alarms")
+        lines = None if running is None else running.lines()
+        told = running is not None and running.webhook is not None
+        values = {"lines": lines, "told": told}
+        return self._sheets.page(request, "alarms.html", values, here=ALARMS)
+
+
 class OversightActions(
     ApprovalActions, CaseActions, ReviewActions, ScoreActions, ActPageActions, Protocol
 ):
@@ -353,6 +380,6 @@ def oversight_routes(
     """Return the routes of cases, reviews, scores, own publications and the policy."""
     router = APIRouter()
     router.include_router(PolicyPages(actions, sheets, views).routes(guarded))
-    for pages in (CasePages, ReviewPages, ScorePages, ActPages):
+    for pages in (CasePages, ReviewPages, ScorePages, ActPages, AlarmPages):
         router.include_router(pages(actions, sheets).routes(guarded))
     return router

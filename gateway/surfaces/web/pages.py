@@ -186,16 +186,18 @@ class Pages:
         return self._say(request, error.heading, error.text, 403, back=error.back)
 
     def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
-        """Return the handler, answering with a 503 page when the ledger does not answer."""
+        """Return the handler; what it cannot answer is a page: 400 or, without the ledger, 503."""
 
         @wraps(handler)
         def wrapped(**values: object) -> Response:
+            request = values["request"]
+            if not isinstance(request, Request):
+                raise TypeError("a page is asked for without its request")
             try:
                 return handler(**values)
+            except RequestError as error:
+                return self._say(request, "This cannot be shown", str(error), 400)
             except AuditError as error:
-                request = values["request"]
-                if not isinstance(request, Request):
-                    raise
                 return self._say(request, "The ledger does not answer", str(error), 503)
 
         return wrapped
@@ -294,10 +296,7 @@ class Pages:
         last: Annotated[str, Query(alias="to", max_length=10)] = "",
     ) -> Response:
         """Show what was refused and why, and how long orders took."""
-        try:
-            report = self._actions.flow(first, last)
-        except RequestError as error:
-            return self._say(request, "No such days", str(error), 400, back="/flow")
+        report = self._actions.flow(first, last)
         self._noted(request, "flow")
         return self._page(request, "flow.html", here="/flow", report=report)
 

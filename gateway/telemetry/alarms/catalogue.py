@@ -18,6 +18,8 @@ class Alarm(StrEnum):
     LEDGER_DOWN = "ledger_down"
     BOOK_DIFFERS = "book_differs"
     FOREIGN_ORDER = "foreign_order"
+    TRADE_UNDONE = "trade_undone"
+    ORDER_UNANSWERED = "order_unanswered"
     ENGINE_DOWN = "engine_down"
     MODEL_DRIFTED = "model_drifted"
     PART_DOWN = "part_down"
@@ -33,6 +35,8 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.LEDGER_DOWN: ("the ledger or its database does not answer", 5.0),
     Alarm.BOOK_DIFFERS: ("the book and the broker differ", 0.0),
     Alarm.FOREIGN_ORDER: ("an order at the broker is not ours", 0.0),
+    Alarm.TRADE_UNDONE: ("the broker took a trade back or corrected it, lately", 0.0),
+    Alarm.ORDER_UNANSWERED: ("an order was sent, and the broker has not answered for 30 s", 0.0),
     Alarm.ENGINE_DOWN: ("there is no engine, so no forecast", 60.0),
     Alarm.MODEL_DRIFTED: ("what came speaks against the model's forecasts", 0.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),

@@ -108,6 +108,25 @@ class Watch:
             self._stopping.wait(EVERY_S)
 
 
+class Lately:
+    """Says for a while what happened once, such as a trade that the broker took back."""
+
+    def __init__(self, alarm: Alarm, for_us: int, wall_us: Callable[[], int]) -> None:
+        """Raise the alarm for so long after each time."""
+        self._alarm, self._for_us, self._wall_us = alarm, for_us, wall_us
+        self._seen: deque[tuple[int, str]] = deque(maxlen=20)
+
+    def happened(self, at_us: int, detail: str) -> None:
+        """Note what happened, and when (wall clock)."""
+        self._seen.append((at_us, detail))
+
+    def conditions(self) -> dict[Alarm, str]:
+        """Return the alarm if something happened lately."""
+        since_us = self._wall_us() - self._for_us
+        said = [detail for at_us, detail in tuple(self._seen) if at_us >= since_us]
+        return {self._alarm: "; ".join(said)[:500]} if said else {}
+
+
 class Burst:
     """Counts what happens in the last minute, such as the broker's refusals."""
 

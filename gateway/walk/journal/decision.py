@@ -50,8 +50,10 @@ def digest_of(value: JSON) -> str:
 def draft(
     case: Case, kind: Kind, idem_key: str, payload: dict[str, JSON], *, tagged: bool = False
 ) -> Draft:
-    """Return a draft in the decision's stream; `tagged` adds account, run, mode and dev."""
-    tags: dict[str, JSON] = dict(case.tags.document()) if tagged else {}
+    """Return a draft in the decision's stream with its mode; `tagged` adds account, run and dev."""
+    tags: dict[str, JSON] = {"mode": case.tags.mode}
+    if tagged:
+        tags = dict(case.tags.document())
     return Draft(
         stream=case.stream,
         kind=kind,
@@ -298,30 +300,33 @@ class TwinBasis(TwinJudged, frozen=True, kw_only=True):
 
 
 class SizedBeside(Contents, frozen=True, kw_only=True):
-    """What `intent_proposed` and `gjr_judged` say of one decision's size, to compare them.
+    """What `intent_proposed` and the twins' verdicts say of one decision's size, to compare them.
 
-    Of the intents only a renewal's has a quote.
+    Of the intents only a renewal's has a quote, and none has a fill.
     """
 
     account: str
     sizing: dict[str, Any] | None = None
     quote: dict[str, Any] | None = None
+    intent: dict[str, Any] | None = None
+    fill: Fill | None = None
 
 
 def decision_sealed(
     stream: str,
     outcome: str,
     *,
+    mode: str,
     account: str | None = None,
     again: int = 0,
     policy: Mapping[str, JSON] = MappingProxyType({}),
 ) -> Draft:
     """The last record of a decision, so that a missing tail shows.
 
-    `again` counts its earlier seals: a bust can make its order work again. `policy` names the
-    policy in force where no verdict does.
+    `mode` is the decision's, empty if its records name none. `again` counts its earlier seals: a
+    bust can make its order work again. `policy` names the policy in force where no verdict does.
     """
-    payload: dict[str, JSON] = {"outcome": outcome, **policy}
+    payload: dict[str, JSON] = {"outcome": outcome, **policy, **({"mode": mode} if mode else {})}
     if account is not None:
         payload["account"] = account
     return Draft(

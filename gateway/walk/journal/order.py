@@ -4,44 +4,64 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.session.link import HandResult
+from fix.wire.messages import CL_ORD_ID
 from fix.wire.reports import ExecutionReport
 from gateway.walk.journal.contents import Contents, Ending, Fill, Reservation
-from gateway.walk.journal.decision import GATEWAY
+from gateway.walk.journal.decision import GATEWAY, decision_sealed
 from gateway.walk.projections.standing import BookedTrade, Standing
 
 
 def order_draft(
     standing: Standing, kind: Kind, idem_key: str, payload: dict[str, JSON], *, actor: str = GATEWAY
 ) -> Draft:
-    """Return a draft in the stream of an order's decision, with its account."""
+    """Return a draft in the stream of an order's decision, with its account and mode."""
+    named: dict[str, JSON] = {"account": standing.account, "decision_id": standing.decision_id}
+    if standing.mode:
+        named["mode"] = standing.mode
     return Draft(
         stream=f"decision/{standing.decision_id}",
         kind=kind,
-        payload={"account": standing.account, "decision_id": standing.decision_id, **payload},
+        payload={**named, **payload},
         actor=actor,
         idem_key=idem_key,
     )
 
 
+def sealed(standing: Standing, outcome: str) -> Draft:
+    """The last record of a decision that a verdict was given on."""
+    return decision_sealed(
+        f"decision/{standing.decision_id}",
+        outcome,
+        mode=standing.mode,
+        account=standing.account,
+        again=standing.seals,
+    )
+
+
 def order_sending(
     standing: Standing,
-    cl_ord_id: str,
     fields: tuple[tuple[int, str], ...],
     *,
+    session: str,
     kill_epoch: int,
     send_before_us: int,
     market_now_us: int,
     decided_us: int,
 ) -> Draft:
-    """The announcement; committed before the FIX child hears of the order."""
+    """The announcement; committed before the FIX child hears of the order.
+
+    A `session` of "" is that of a ledger from before sessions were named.
+    """
     if standing.approving is None:
         raise AssertionError("an order is sent only for an approving record")
+    cl_ord_id = dict(fields)[CL_ORD_ID]
     return order_draft(
         standing,
         Kind.ORDER_SENDING,
         f"sending:{cl_ord_id}",
         {
             "cl_ord_id": cl_ord_id,
+            **({"session": session} if session else {}),
             "approving_seq": standing.approving.seq,
             "approving_leaf": standing.approving.leaf.hex(),
             "fields": [[tag, text] for tag, text in fields],
@@ -56,6 +76,7 @@ def order_sending(
 class OrderSending(Contents, frozen=True, kw_only=True):
     cl_ord_id: str
     fields: tuple[tuple[int, str], ...]
+    session: str = ""
     market_now_us: int
     decided_us: int = 0
 
@@ -103,6 +124,7 @@ class OrderSent(Contents, frozen=True, kw_only=True):
     msg_seq_num: int
     decision_to_wire_us: int | None = None
     session_epoch: int = 0
+    mode: str = ""
 
 
 class ChildAnswer(Contents, frozen=True, kw_only=True):
@@ -139,8 +161,11 @@ def order_withdrawn(standing: Standing, reason: str, *, market_time_us: int) -> 
 def report_document(report: ExecutionReport) -> dict[str, JSON]:
     """Return an execution report's fields as text, without the session's envelope."""
     undone: dict[str, JSON] = {"exec_ref_id": report.exec_ref_id} if report.undoes else {}
+    other = [one for one in report.fees if not one.is_absolute_commission]
+    fees: dict[str, JSON] = {"fees": "; ".join(one.text for one in other)} if other else {}
     return {
         **undone,
+        **fees,
         "order_id": report.order_id,
         "cl_ord_id": report.cl_ord_id,
         "orig_cl_ord_id": report.orig_cl_ord_id,

@@ -117,6 +117,7 @@ class Listing:
         adv_lots: average daily volume in lots (R15).
         borrow_bp: yearly borrow fee in basis points; kept, not used yet.
         locate_lots: lots that may be sold short, located with the broker (R19).
+        reference_price: a price by which a draft policy scales its limits; no rule reads it.
     """
 
     instrument: Instrument
@@ -132,6 +133,7 @@ class Listing:
     adv_lots: int | None = None
     borrow_bp: int | None = None
     locate_lots: int | None = None
+    reference_price: str | None = None
 
     def reference(self) -> dict[str, JSON]:
         """Return what the table says besides the instrument's units."""
@@ -340,6 +342,7 @@ class RunStarted(Contents, frozen=True, kw_only=True):
     equity_minor: int
     instruments: tuple[dict[str, Any], ...]
     order_profile: dict[str, Any]
+    fix_profile: dict[str, Any] = field(default_factory=dict)
     record_rules: int = 1
 
 

@@ -7,6 +7,7 @@ Not here: effects, waiting, presentation.
     standing     one decision and its order
     asked        requests to cancel and replace an order, and its terms with them
     outbox       the standings of all decisions, as a projection
+    session_orders  those of one FIX session: what its broker says is about these
     differences  open differences between book and broker
     foreign      orders at the broker that are not ours
     modes        the ledger's mode, and what belongs to which mode

@@ -3,12 +3,14 @@
 Not here: how a request ends by what the broker says (`cancel_ends`, `replace_ends`).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from fix.orders.naming import order_id_of
+from fix.wire.fields import MSG_TYPE
 from fix.wire.identity import cl_ord_id
-from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
+from fix.wire.messages import CANCEL_REPLACE, CL_ORD_ID, NEW_ORDER, Fields
 from gateway.walk.journal.cancel import CancelEnded, CancelRequested
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported, OrderSending
@@ -170,7 +172,7 @@ def reported(standing: Standing, record: Record) -> Standing:
         stage=stage,
         order_state=report.order_state,
         filled_lots=standing.filled_lots + report.last_lots,
-        broker_id=report.report.get("order_id") or standing.broker_id,
+        broker_id=order_id_of(report.report.get("order_id", "")) or standing.broker_id,
         said_us=record.recorded_at_us,
         report_status=report.ord_status,
         sealed=standing.sealed and not report.reopens,
@@ -204,3 +206,62 @@ def _trades(
     if fill is None:
         return trades
     return (*trades, BookedTrade(seq=seq, exec_ids=(exec_id,), fill=fill))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """A message on its way to the broker, as it was judged.
+
+    Attributes:
+        given: the order's approving verdict.
+        policy_digest, kill_epoch: under which the message was judged.
+        stops: that were in force then, and that it passed.
+        minor: the most that the order may be worth, minor units.
+        seq: of the record that judged it; what was judged later counts after it.
+        requested_by: who asked for the replace; empty for a new order.
+        reduces: a replace under which no trade is larger, dearer or easier than before.
+    """
+
+    standing: Standing
+    given: VerdictGiven
+    policy_digest: str
+    kill_epoch: int
+    stops: tuple[str, ...]
+    minor: int
+    seq: int
+    requested_by: str = ""
+    reduces: bool = False
+
+
+def order_going(standing: Standing) -> Going | None:
+    """Return an approved order as it leaves; None without an approval."""
+    if standing.approving is None:
+        return None
+    given = VerdictGiven.of(standing.approving)
+    held = given.reservation
+    return Going(
+        standing=standing,
+        given=given,
+        policy_digest=given.policy_digest,
+        kill_epoch=given.kill_epoch,
+        stops=given.stops,
+        minor=0 if held is None else held.qty_lots * held.limit_ticks * held.unit_minor,
+        seq=standing.approving.seq,
+    )
+
+
+def replace_going(standing: Standing, given: VerdictGiven, record: Record, epoch: int) -> Going:
+    """Return a recorded replace as it leaves; `epoch` is the kill epoch that it was asked under."""
+    asked = ReplaceRequested.of(record)
+    judged, held = asked.judged, asked.reservation
+    return Going(
+        standing=standing,
+        given=given,
+        policy_digest=given.policy_digest if judged is None else str(judged["policy_digest"]),
+        kill_epoch=epoch if judged is None else int(judged["kill_epoch"]),
+        stops=() if judged is None else tuple(map(str, judged["state"].get("stops", ()))),
+        minor=held.qty_lots * held.limit_ticks * held.unit_minor,
+        seq=record.seq,
+        requested_by=asked.requested_by,
+        reduces=judged is None,
+    )

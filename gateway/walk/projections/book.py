@@ -34,7 +34,7 @@ from risk.state.book import (
     Reserved,
     Resized,
 )
-from risk.state.busts import Adjusted, FoldEvent, Reopened, TradeUndone
+from risk.state.busts import Adjusted, FoldEvent, MarksCorrected, Reopened, TradeUndone
 from risk.state.holding import Position
 
 # the kinds that change a book, for queries
@@ -76,7 +76,9 @@ class Twin(StrEnum):
         return f"{account}.{self.value}"
 
 
-_FOR_THE_TWIN = frozenset({AdjustmentSort.OPENING, AdjustmentSort.SPLIT, AdjustmentSort.CASH})
+_FOR_THE_TWIN = frozenset(
+    {AdjustmentSort.OPENING, AdjustmentSort.SPLIT, AdjustmentSort.CASH, AdjustmentSort.MARK}
+)
 
 
 def book_events(record: Record) -> tuple[FoldEvent, ...]:  # noqa: PLR0911 - one per kind
@@ -84,7 +86,7 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:  # noqa: PLR0911 - one
     name = record.stream.removeprefix("decision/")
     match record.kind:
         case Kind.MARK_TAKEN:
-            return _marked(MarkTaken.of(record))
+            return _marked(MarkTaken.of(record), record.seq)
         case Kind.VERDICT_GIVEN:
             return _reserved(VerdictGiven.of(record))
         case Kind.APPROVAL_REFUSED | Kind.RESERVATION_RELEASED | Kind.ORDER_WITHDRAWN:
@@ -107,23 +109,31 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:  # noqa: PLR0911 - one
 def twin_events(twin: Twin, record: Record) -> tuple[FoldEvent, ...]:
     """Return what one record does to a twin's book.
 
-    It opens with the account, and shares splits and transfers; it has no dividends, fees or trades
-    by phone, which come from what the account itself held and did.
+    It opens with the account, and shares splits, transfers and corrected marks; it has no
+    dividends, fees or trades by phone, which come from what the account itself held and did.
     """
+    if record.kind is not twin.judged:
+        return shared_events(record)
+    judged = TwinJudged.of(record)
+    return () if judged.fill is None else (filled(None, judged.fill, judged.market_now_us),)
+
+
+def shared_events(record: Record) -> tuple[FoldEvent, ...]:
+    """Return what one record does to every book beside an account's: marks, splits, transfers."""
     if record.kind is Kind.BOOK_ADJUSTED:
         done = BookAdjusted.of(record)
         return (adjustment_of(done),) if done.sort in _FOR_THE_TWIN else ()
-    if record.kind is Kind.MARK_TAKEN:
-        return _marked(MarkTaken.of(record))
-    if record.kind is not twin.judged:
+    if record.kind is not Kind.MARK_TAKEN:
         return ()
-    judged = TwinJudged.of(record)
-    return () if judged.fill is None else (_filled(None, judged.fill, judged.market_now_us),)
+    return _marked(MarkTaken.of(record), record.seq)
 
 
-def _marked(mark: MarkTaken) -> tuple[FoldEvent, ...]:
+def _marked(mark: MarkTaken, seq: int) -> tuple[FoldEvent, ...]:
     marked = Marked(
-        instrument=mark.instrument, price_ticks=mark.price_ticks, time_us=mark.market_time_us
+        instrument=mark.instrument,
+        price_ticks=mark.price_ticks,
+        time_us=mark.market_time_us,
+        mark=seq,
     )
     if mark.kind == "open":
         return (DayStarted(day=mark.session_date, time_us=mark.market_time_us), marked)
@@ -153,7 +163,7 @@ def _reported(decision_id: str, report: OrderReported, seq: int) -> tuple[FoldEv
     number = seq if undone is None else undone
     fill = None
     if report.fill is not None:
-        fill = _filled(decision_id, report.fill, time_us, trade=number)
+        fill = filled(decision_id, report.fill, time_us, trade=number)
     if undone is None and report.reopens:
         events.append(Reopened(decision_id=decision_id, time_us=time_us))
     if undone is not None:
@@ -219,11 +229,11 @@ def _by_persons(record: Record) -> tuple[FoldEvent, ...]:
     resolved = DifferenceResolved.of(record)
     if resolved.adjustment is None:
         return ()
-    fill, name = _filled(None, resolved.adjustment, resolved.market_time_us), resolved.decision_id
+    fill, name = filled(None, resolved.adjustment, resolved.market_time_us), resolved.decision_id
     return (fill if name is None else Adjusted(decision_id=name, fill=fill),)
 
 
-def adjustment_of(done: BookAdjusted) -> Adjustment:
+def adjustment_of(done: BookAdjusted) -> Adjustment | MarksCorrected:
     """Return what an adjustment does to a book.
 
     Raises:
@@ -250,14 +260,24 @@ def adjustment_of(done: BookAdjusted) -> Adjustment:
         case AdjustmentSort.SPLIT if done.split is not None:
             new, old = done.split
             return Split(instrument=done.instrument, new=new, old=old, time_us=time_us)
+        case AdjustmentSort.MARK if done.marks is not None:
+            first, last = done.marks
+            return MarksCorrected(
+                instrument=done.instrument,
+                first=first,
+                last=last,
+                price_ticks=done.mark_ticks,
+                time_us=time_us,
+            )
         case AdjustmentSort.TRADE | AdjustmentSort.GIVE_UP if done.fill is not None:
-            return TradedBeside(fill=_filled(None, done.fill, time_us))
+            return TradedBeside(fill=filled(None, done.fill, time_us))
         case _:
             message = f"an adjustment of the sort {done.sort} lacks its terms"
             raise ValueError(message)
 
 
-def _filled(decision_id: str | None, fill: Fill, time_us: int, *, trade: int = 0) -> Filled:
+def filled(decision_id: str | None, fill: Fill, time_us: int, *, trade: int = 0) -> Filled:
+    """Return the event of a fill, of a decision's order or of none."""
     return Filled(
         decision_id=decision_id,
         instrument=fill.instrument,

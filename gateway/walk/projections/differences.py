@@ -7,7 +7,10 @@ how a difference is found (`quarantine`, `book_check`) or resolved (`desk.resolu
 Rules:
 - The ledger alone says what is open; a restart forgets nothing.
 - A difference with new numbers replaces the earlier one of its subject.
-- A resolved difference is not recorded again while the two totals stay as far apart as then.
+- A resolved difference is not recorded again while the two totals stay as far apart as then, or, of
+  another cause, while the broker's total is the same and no further ExecID is named, in whatever
+  words the broker tells it.
+- Units beyond whole lots are a difference by themselves, whatever the lots say.
 - An adjustment belongs to its order: compared are the booked fills plus the adjustments.
 - While an order differs, every change of either side is recorded, also that they agree again.
 """
@@ -40,6 +43,10 @@ DIFFERENCE_KINDS: Final = (
 
 _COUNTED: Final = frozenset({DifferenceCause.CUM_QTY, DifferenceCause.ACCOUNT_LOTS})
 """Causes that are two numbers; they may be equal, or differ by what a person accepted."""
+_UNTAKEN: Final = frozenset(
+    {DifferenceCause.UNKNOWN_ORDER, DifferenceCause.UNBOOKABLE, DifferenceCause.UNREADABLE}
+)
+"""Causes for which a report of an order was not taken; which one depends on its words alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +72,9 @@ class Difference:
             "book_lots": found.book_lots,
             "broker_lots": found.broker_lots,
             "resent": found.resent,
+            "detail": found.detail,
+            "exec_id": found.exec_id,
+            "odd_units": found.odd_units,
         }
 
 
@@ -84,16 +94,24 @@ class RecordsPort(Protocol):
 
 
 @dataclass(slots=True)
-class _Known:
+class KnownDifferences:
+    """The fold behind `Differences`, record by record."""
+
     open: dict[tuple[str, ...], Difference] = field(default_factory=dict)
     accepted: dict[tuple[str, ...], int] = field(default_factory=dict)
+    accepted_odd: dict[tuple[str, ...], int] = field(default_factory=dict)
     adjusted: dict[tuple[str, str], int] = field(default_factory=dict)
     of_order: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, int] = field(default_factory=dict)
+    # by fact: the broker's total that was resolved, and every ExecID that was named
+    settled: dict[tuple[str, ...], int | None] = field(default_factory=dict)
+    exec_ids: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
+        """Fold one record."""
         if record.kind is Kind.BOOK_DIFFERENCE:
             found = BookDifference.of(record).found
+            self.exec_ids.setdefault(_fact(found), set()).add(found.exec_id)
             self.open[found.subject if found.cl_ord_id or found.account else (str(record.seq),)] = (
                 Difference(
                     seq=record.seq,
@@ -116,6 +134,9 @@ class _Known:
             return
         found = self.open.pop(place).found
         self.resolved[found.cl_ord_id] = resolved.of_seq
+        self.settled[_fact(found)] = (
+            found.broker_lots if resolved.broker_lots is None else resolved.broker_lots
+        )
         if resolved.with_seq is not None:
             return  # resolved together with another difference of its order
         # records of earlier versions adjust by the sides at detection
@@ -124,6 +145,7 @@ class _Known:
         if book is None or broker is None:
             return
         adjustment = resolved.adjustment
+        self.accepted_odd[_order_or_account(found)] = found.odd_units
         self.accepted[_order_or_account(found)] = 0 if adjustment is not None else broker - book
         if adjustment is None:
             return
@@ -136,7 +158,16 @@ class _Known:
             signed = adjustment.side.sign * adjustment.qty_lots
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
 
+    def repeats(self, found: Found) -> bool:
+        """Return whether a message says again what persons resolved."""
+        if found.cause in BREACHES or found.broker_lots is None:
+            return False
+        fact = _fact(found)
+        known = {"", *self.exec_ids.get(fact, ())}
+        return self.settled.get(fact) == found.broker_lots and found.exec_id in known
+
     def newest(self, cl_ord_id: str) -> Found | None:
+        """Return what an order's newest open difference found, breaches of its limits apart."""
         found = [
             d
             for d in self.open.values()
@@ -151,7 +182,7 @@ class Differences:
     def __init__(self, reader: RecordsPort) -> None:
         """Start with nothing read."""
         self._reader = reader
-        self._known = _Known()
+        self._known = KnownDifferences()
         self._seq = -1
         self._lock = threading.Lock()
 
@@ -200,13 +231,15 @@ class Differences:
             if before is not None and before.found == found and same:
                 return False
             if found.cause not in _COUNTED or found.book_lots is None or found.broker_lots is None:
-                return True
+                return not self._known.repeats(found)
             if newest is not None and same:
                 return False  # recorded under another cause, for example unbookable
             if newest is not None and healing:
                 return True
             apart = found.broker_lots - found.book_lots
-            return apart != self._known.accepted.get(_order_or_account(found), 0)
+            key = _order_or_account(found)
+            known = self._known.accepted.get(key, 0), self._known.accepted_odd.get(key, 0)
+            return (apart, found.odd_units) != known
 
     def adjusted(self, account: str, instrument: str) -> int:
         """Return the signed lots that persons booked in an account, beside its orders."""
@@ -221,11 +254,13 @@ class Differences:
     def resolved_of(self, cl_ord_id: str) -> int:
         """Return how many lots of the broker's total of an order need no report any more.
 
-        Adjusted lots are booked; where the book was right, the broker's total exceeds it.
+        Adjusted lots are booked; where the book was right, the broker's total exceeds it, also by
+        a lot that is only begun.
         """
         with self._lock:
             accepted = self._known.accepted.get((cl_ord_id,), 0)
-            return self._known.of_order.get(cl_ord_id, 0) + max(0, accepted)
+            begun = 1 if self._known.accepted_odd.get((cl_ord_id,), 0) else 0
+            return self._known.of_order.get(cl_ord_id, 0) + max(0, accepted + begun)
 
     def resolution_of(self, cl_ord_id: str) -> int | None:
         """Return the last resolved difference of an order; None while one is open."""
@@ -234,16 +269,18 @@ class Differences:
                 return None
             return self._known.resolved.get(cl_ord_id)
 
-    def total_told(self, cl_ord_id: str, booked: int) -> int | None:
-        """Return the broker's last total of an order, or None if it is unknown.
+    def total_told(self, cl_ord_id: str, booked: int) -> tuple[int | None, int]:
+        """Return the broker's last total of an order, None if it is unknown, and its odd units.
 
         Without a difference it equals `booked`, the order's fills and adjustments.
         """
         with self._lock:
             newest = self._known.newest(cl_ord_id)
             if newest is not None:
-                return newest.broker_lots
-            return booked + self._known.accepted.get((cl_ord_id,), 0)
+                return newest.broker_lots, newest.odd_units
+            key = (cl_ord_id,)
+            lots = booked + self._known.accepted.get(key, 0)
+            return lots, self._known.accepted_odd.get(key, 0)
 
     def of_one_order(self, one: Difference) -> tuple[Difference, ...]:
         """Return the other open differences of its order, oldest first."""
@@ -259,8 +296,14 @@ class Differences:
         return f"{found} unresolved; countersign differences lists them" if found else "ready"
 
 
-def _sides(found: Found) -> tuple[int | None, int | None]:
-    return (found.book_lots, found.broker_lots)
+def _fact(found: Found) -> tuple[str, ...]:
+    """Return what persons resolve; an order's total may be told again in another report's words."""
+    told = found.cl_ord_id and found.cause in _UNTAKEN
+    return found.subject[1:] if told else found.subject
+
+
+def _sides(found: Found) -> tuple[int | None, ...]:
+    return (found.book_lots, found.broker_lots, found.odd_units)
 
 
 def _order_or_account(found: Found) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Case
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
-from gateway.walk.projections.differences import Difference, RecordsPort
+from gateway.walk.projections.differences import EVERY, Difference, RecordsPort
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
 from risk.intent import Side
@@ -56,11 +56,18 @@ class FirmBooks:
     wished: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
     def reconciliation(self, account: str) -> OpenDifferences:
-        """Return what is open of an account; a difference that names none counts for each."""
+        """Return what is open of an account.
+
+        A difference that names no account counts for each, unless it names its instrument: that
+        one takes no order on any account, and the others go on.
+        """
         return OpenDifferences(
             basis_seq=self.basis_seq,
             open_seqs=tuple(
-                one.seq for one in self.differences if one.found.account in {account, ""}
+                one.seq
+                for one in self.differences
+                if one.found.account == account
+                or (not one.found.account and one.found.instrument in {"", EVERY})
             ),
         )
 
@@ -202,6 +209,7 @@ class Gathering:
         seen: The newest bars of each instrument that a decision of this run has read.
         scores: What the scored forecasts of a model say; None if nobody scores.
         session: How far an instrument's session is; None where no feed or calendar says so.
+        due: When the session after an instrument's bar opens; None where nobody knows.
         said: The firm's own publications; None where nobody reads them.
         models: The model behind a decision; None where nobody knows.
         fairness: What the fairness gate reads; None where nobody reads it.
@@ -214,6 +222,7 @@ class Gathering:
     seen: dict[str, SeenBars] = field(default_factory=dict)
     scores: Callable[[str], ForecastScores | None] = lambda _: None
     session: Callable[[str], SessionReading | None] = lambda _: None
+    due: Callable[[str, int], int | None] = lambda _, __: None
     said: OwnPublications | None = None
     models: ModelsBehind | None = None
     fairness: FairnessSources | None = None
@@ -233,7 +242,10 @@ class Gathering:
         """Return what the rules may read of an intent in this instrument, against this book."""
         closes = tuple(bar.close_ticks for bar in asked.bars)
         as_of_us = asked.bars[-1].close_time_us
-        self.seen[symbol] = SeenBars(symbol=symbol, as_of_us=as_of_us, closes_ticks=closes)
+        due_us = self.due(symbol, as_of_us)
+        self.seen[symbol] = SeenBars(
+            symbol=symbol, as_of_us=as_of_us, closes_ticks=closes, due_us=due_us
+        )
         held = {position.instrument for position in book.positions}
         reserved = {reservation.instrument for reservation in book.reservations}
         wanted = sorted({symbol} | held | reserved)
@@ -252,7 +264,7 @@ class Gathering:
                 ),
             ),
             reconciliation=firm.reconciliation(book.account),
-            market=LastBars(as_of_us=as_of_us, closes_ticks=closes),
+            market=LastBars(as_of_us=as_of_us, closes_ticks=closes, due_us=due_us),
             health=self.health(),
             basket=asked.basket,
             stress=MarketStress(instruments=tuple(self.seen[name] for name in sorted(self.seen))),

@@ -71,8 +71,7 @@ class _Fold:
                 self.accounts[AgentScoped.of(record).account] = None
             case Kind.INTENT_RECEIVED:
                 received = IntentReceived.of(record)
-                times = self.asked.setdefault(received.author, deque(maxlen=ASKED_MAX))
-                times.append(record.recorded_at_us)
+                self._asked(received.author, record)
                 if received.scope_digest:
                     self.scopes[decision_id] = received.scope_digest
             case Kind.VERDICT_GIVEN:
@@ -82,7 +81,9 @@ class _Fold:
             case Kind.DECISION_SEALED:
                 self.scopes.pop(decision_id, None)
             case Kind.REPLACE_REQUESTED:
-                held = ReplaceRequested.of(record).reservation
+                wanted = ReplaceRequested.of(record)
+                self._asked(wanted.requested_by, record)
+                held = wanted.reservation
                 self._replaced(decision_id, held.qty_lots * held.limit_ticks * held.unit_minor)
             case Kind.REPLACE_ENDED:
                 ended = ReplaceEnded.of(record)
@@ -92,6 +93,10 @@ class _Fold:
                 self.used.pop(decision_id, None)
             case _:
                 pass
+
+    def _asked(self, key: str, record: Record) -> None:
+        times = self.asked.setdefault(key, deque(maxlen=ASKED_MAX))
+        times.append(record.recorded_at_us)
 
     def _judged(self, given: VerdictGiven, seq: int) -> None:
         held = given.reservation
@@ -111,7 +116,7 @@ class _Fold:
             self.used[decision_id] = replace(self.used[decision_id], minor=minor)
 
     def _marked(self, mark: MarkTaken) -> None:
-        if mark.kind != "open" or self.days.get(mark.account) == mark.session_date:
+        if mark.kind != "open" or mark.session_date <= self.days.get(mark.account, ""):
             return
         self.days[mark.account] = mark.session_date
         self.used = {name: one for name, one in self.used.items() if one.account != mark.account}
@@ -144,7 +149,7 @@ class Mandates:
             self._seq = size - 1
 
     def asked(self, key: str, since_us: int) -> tuple[int, ...]:
-        """Return when a key's intents since a time were recorded, oldest first."""
+        """Return when a key's intents and replaces since a time were recorded, oldest first."""
         with self._lock:
             return tuple(one for one in self._fold.asked.get(key, ()) if one > since_us)
 

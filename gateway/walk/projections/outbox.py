@@ -10,7 +10,7 @@ skipped, because the fills of a skipped order would match no order.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -26,6 +26,10 @@ from gateway.walk.projections.asked import asked_for, reported
 from gateway.walk.projections.standing import Stage, Standing
 
 DECISION_PREFIX: Final = "decision/"
+NOT_BOOKED: Final = "odd:"
+"""How the key of a report begins that could not be booked: its ExecID names no trade here."""
+UNNAMED: Final = ""
+"""The session of orders whose records name none; their numbers count for every session."""
 CATCH_UP_S: Final = 10.0
 READY: Final = "ready"
 
@@ -49,17 +53,20 @@ def history_of(reader: LedgerReader) -> History:
 class _Standings:
     """The standings up to one record."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
         self.by_decision: dict[str, Standing] = {}
         self.by_cl_ord_id: dict[str, str] = {}
         self.by_cancel_id: dict[str, str] = {}
-        self.by_broker_id: dict[str, str] = {}
+        # (session, OrderID) -> decision; and those that a broker gave to two of our orders
+        self.by_broker_id: dict[tuple[str, str], str] = {}
+        self.shared_ids: set[tuple[str, str]] = set()
         # (session, trade date, ExecID) -> the report as it was booked
         self.reports: dict[tuple[str, str, str], dict[str, str]] = {}
-        # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
-        self.by_msg_seq_num: dict[tuple[int, int], str] = {}
+        # (session, its epoch, MsgSeqNum) -> ClOrdID of the order that left with it
+        self.by_msg_seq_num: dict[tuple[str, int, int], str] = {}
         # the same of the replaces that left
-        self.replace_by_number: dict[tuple[int, int], str] = {}
+        self.replace_by_number: dict[tuple[str, int, int], str] = {}
         self.next_seq = 0
         self.foreseen: tuple[Standing, Record, Standing] | None = None
 
@@ -71,7 +78,8 @@ class _Standings:
 
     def _apply(self, record: Record) -> None:
         decision_id = record.stream.removeprefix(DECISION_PREFIX)
-        before = self.by_decision.get(decision_id) or Standing(decision_id=decision_id)
+        if (before := self.by_decision.get(decision_id)) is None:
+            before = Standing(decision_id=decision_id, mode=str(record.body.get("mode", "")))
         after = self._foreseen(before, record) or _advance(before, record)
         self.by_decision[decision_id] = after
         if after.cl_ord_id:
@@ -81,16 +89,28 @@ class _Standings:
         if record.kind is Kind.REPLACE_REQUESTED:
             name = after.replaces[-1].replace_id
             self.by_cancel_id[name] = self.by_cl_ord_id[name] = decision_id
+        if after.is_of(self.mode):
+            self._index(record, after)
+
+    def _index(self, record: Record, after: Standing) -> None:
+        """Index what a session calls an order; another session's numbers name other orders."""
         if record.kind is Kind.REPLACE_SENT:
             went = ReplaceSent.of(record)
-            self.replace_by_number[went.session_epoch, went.msg_seq_num] = went.cl_ord_id
+            number = (after.session, went.session_epoch, went.msg_seq_num)
+            self.replace_by_number[number] = went.cl_ord_id
         if record.kind is Kind.ORDER_SENT:
             sent = OrderSent.of(record)
-            self.by_msg_seq_num[sent.session_epoch, sent.msg_seq_num] = after.cl_ord_id
+            number = (after.session, sent.session_epoch, sent.msg_seq_num)
+            self.by_msg_seq_num[number] = after.cl_ord_id
         if record.kind is Kind.ORDER_REPORTED:
-            self.by_broker_id[after.broker_id] = decision_id
             told = OrderReported.of(record)
-            self.reports[told.session, told.trade_date, told.exec_id] = told.report
+            if after.broker_id:
+                given = (told.session, after.broker_id)
+                if self.by_broker_id.get(given) not in {None, after.decision_id}:
+                    self.shared_ids.add(given)
+                self.by_broker_id[given] = after.decision_id
+            if not record.idem_key.startswith(NOT_BOOKED):
+                self.reports[told.session, told.trade_date, told.exec_id] = told.report
 
     def foresee(self, record: Record) -> None:
         before = self.by_decision.get(record.stream.removeprefix(DECISION_PREFIX))
@@ -107,9 +127,9 @@ class _Standings:
 class Orders:
     """All standings, by decision id and by ClOrdID; safe from any thread."""
 
-    def __init__(self) -> None:
-        """Start empty."""
-        self._fold = _Standings()
+    def __init__(self, mode: str = "") -> None:
+        """Start empty; no order of another mode is known by its session's numbers."""
+        self._mode, self._fold = mode, _Standings(mode)
         self._history: History | None = None
         self._from_log = 0  # batches below this size were read from the log
         self._trouble = ""
@@ -214,8 +234,7 @@ class Orders:
     def _fold_again(self) -> None:
         if self._history is None:
             raise AssertionError("no log to fold from")
-        size, records = self._history()
-        fold = _Standings()
+        (size, records), fold = self._history(), _Standings(self._mode)
         fold.take(records)
         fold.next_seq = size
         self._fold, self._from_log, self._own = fold, size, set()
@@ -263,19 +282,30 @@ class Orders:
         decision_id = fold.by_cancel_id.get(cancel_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
-    def by_broker_id(self, order_id: str) -> Standing | None:
-        """Return the standing of the order with an OrderID (37) at the broker, or None."""
+    def by_broker_id(self, session: str, order_id: str) -> Standing | None:
+        """Return the standing of the order with an OrderID (37) at a session's broker, or None."""
         fold = self._sure()
-        decision_id = fold.by_broker_id.get(order_id)
+        keys = ((session, order_id), (UNNAMED, order_id))
+        decision_id = next((d for key in keys if (d := fold.by_broker_id.get(key))), None)
         return None if decision_id is None else fold.by_decision[decision_id]
 
-    def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:
-        """Return the standing of the order that left under a MsgSeqNum (34), or None."""
-        return self.by_cl_ord_id(self._sure().by_msg_seq_num.get((epoch, number), ""))
+    def shares_id(self, session: str, order_id: str) -> bool:
+        """Return whether a session's broker gave an OrderID (37) to two of our orders."""
+        return bool({(session, order_id), (UNNAMED, order_id)} & self._sure().shared_ids)
 
-    def by_replace_number(self, epoch: int, number: int) -> Standing | None:
+    def by_msg_seq_num(self, session: str, epoch: int, number: int) -> Standing | None:
+        """Return the standing of the order that left under a session's MsgSeqNum (34), or None."""
+        return self._numbered(self._sure().by_msg_seq_num, session, epoch, number)
+
+    def by_replace_number(self, session: str, epoch: int, number: int) -> Standing | None:
         """Return the standing of the order whose replace left under a MsgSeqNum (34), or None."""
-        return self.by_cl_ord_id(self._sure().replace_by_number.get((epoch, number), ""))
+        return self._numbered(self._sure().replace_by_number, session, epoch, number)
+
+    def _numbered(
+        self, known: Mapping[tuple[str, int, int], str], session: str, epoch: int, number: int
+    ) -> Standing | None:
+        name = known.get((session, epoch, number)) or known.get((UNNAMED, epoch, number), "")
+        return self.by_cl_ord_id(name)
 
     def names(self) -> frozenset[str]:
         """Return every known ClOrdID."""
@@ -301,6 +331,10 @@ class Orders:
     def placed(self) -> tuple[Standing, ...]:
         """Return every order that was announced, oldest first."""
         return tuple(s for s in _all(self._sure()) if s.cl_ord_id)
+
+    def placed_here(self) -> tuple[Standing, ...]:
+        """Return those of `placed` of this mode."""
+        return tuple(s for s in self.placed() if s.is_of(self._mode))
 
     def traded(self) -> tuple[Standing, ...]:
         """Return the orders with trades."""
@@ -333,11 +367,13 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
                 approving=record if stage is Stage.APPROVED else None,
             )
         case Kind.ORDER_SENDING:
+            sending = OrderSending.of(record)
             return replace(
                 standing,
                 stage=Stage.SENDING,
                 sending=record,
-                cl_ord_id=OrderSending.of(record).cl_ord_id,
+                cl_ord_id=sending.cl_ord_id,
+                session=sending.session,
                 order_state="SENDING",
             )
         case Kind.ORDER_SENT:

@@ -38,11 +38,12 @@ class SessionNumbers:
 
 
 def numbers(
-    reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int
+    reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int, mode: str = ""
 ) -> SessionNumbers:
     """Return the numbers of a session; `found` are the resets in its folder.
 
-    A schedule of the profile resets the numbers without a record.
+    Orders of another `mode` left in another session and are not counted; one that names none is. A
+    schedule of the profile resets the numbers without a record.
     """
     resets = {one.reset_no: one for one in (*found, *recorded(reader, profile.name))}
     allowed = [one for one in resets.values() if one.allowed]
@@ -53,7 +54,7 @@ def numbers(
     )
     for record in reader.records(kinds=(Kind.ORDER_SENT,)):
         sent = OrderSent.of(record)
-        if sent.session_epoch == epoch:
+        if sent.session_epoch == epoch and (not mode or sent.mode in {mode, ""}):
             floor = max(floor, sent.msg_seq_num + 1)
             since_us = max(since_us, record.recorded_at_us)
     if since_us < last_start_us(profile, now_us):

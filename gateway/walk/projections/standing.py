@@ -147,6 +147,8 @@ class Standing:
     """One decision and its order.
 
     Attributes:
+        mode: of the run that decided it; empty if its records do not say.
+        session: the FIX session that its order was announced for; empty if its records do not say.
         approving: the approving verdict, whose leaf names the order.
         order_state: name of an `OrderState`.
         report_status: the last reported OrdStatus (39), or None.
@@ -162,6 +164,8 @@ class Standing:
 
     decision_id: str
     account: str = ""
+    mode: str = ""
+    session: str = ""
     stage: Stage = Stage.OPEN
     approving: Record | None = None
     verdict: Record | None = None
@@ -181,10 +185,22 @@ class Standing:
     restated: Terms | None = None
     basket_id: str = ""
 
+    def is_of(self, mode: str) -> bool:
+        """Return whether it was decided in a mode; every one is in "", or if it names none."""
+        return not mode or self.mode in {mode, ""}
+
+    def is_at(self, session: str) -> bool:
+        """Return whether its order went to a session, or names none."""
+        return self.session in {session, ""}
+
     @property
     def is_live(self) -> bool:
-        """Whether its order may be working at the broker."""
-        return self.stage in _LIVE
+        """Whether its order may be working at the broker.
+
+        An order that the broker ended while trades are missing here is not live; it keeps its
+        reservation until the trades come or persons resolve the difference.
+        """
+        return self.stage in _LIVE and not OrderState(self.order_state).is_terminal
 
     @property
     def is_doubted(self) -> bool:

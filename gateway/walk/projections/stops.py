@@ -131,6 +131,7 @@ class Stops:
         with self._lock:
             if size <= self._seq + 1:
                 return
+            before = self.overrides.unplaced  # asked for once
             for record in self._reader.records(
                 stream="control",
                 kinds=(*STOP_KINDS, *OVERRIDE_KINDS),
@@ -142,6 +143,13 @@ class Stops:
                 for record in self._reader.records(
                     kinds=(Kind.VERDICT_GIVEN,),
                     after_seq=max(self._seq, granted.seq),
+                    before_seq=size,
+                ):
+                    self.overrides.take(record)
+            for over in [one for one in self.overrides.unplaced if one not in before]:
+                for record in self._reader.records(
+                    stream=f"decision/{over.used_by}",
+                    kinds=(Kind.VERDICT_GIVEN,),
                     before_seq=size,
                 ):
                     self.overrides.take(record)

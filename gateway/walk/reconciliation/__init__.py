@@ -3,6 +3,7 @@
 Not here: how a person resolves a difference.
 
     booking     what a trade books: whole lots and ticks
+    applying    what a report does to its order
     resends     whether a message that is sent again is older than the record
     strangers   messages about orders that are not ours
     quarantine  differences shown by one message, as it is settled

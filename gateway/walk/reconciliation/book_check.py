@@ -27,6 +27,7 @@ from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.quarantine import sets_total, tells_total
 from risk.state.book import Book
@@ -68,6 +69,11 @@ class CheckTools:
     pause: Callable[[float], None]
     foreign: ForeignTreatment = ForeignTreatment.SHOW
 
+    @property
+    def theirs(self) -> SessionOrders:
+        """The orders that the session's broker may speak of."""
+        return SessionOrders(self.orders, self.session)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Total:
@@ -97,7 +103,7 @@ class BookCheck:
         """Start with nothing read."""
         self._tools = tools
         self._totals: dict[str, _Total] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[tuple[str, ...]] = set()
         self._heard = Heard()
         self._seq = -1
         self._taken = 0
@@ -156,10 +162,16 @@ class BookCheck:
             quantity = scaled(report.cum_qty, 0)
         except FixError:
             return  # quarantined when it was settled
-        if self._is_strangers(report):
+        told_names = (report.orig_cl_ord_id, report.cl_ord_id)
+        standing = self._tools.theirs.told_of(told_names, report.order_id)
+        if standing is None and self._is_strangers(report):
             return
-        name = self._name_of(report)
-        key = (report.transact_time[:8], report.exec_id)
+        named = report.orig_cl_ord_id or report.cl_ord_id
+        if standing is None and not named:
+            return  # no order's total; its trades were told as they were settled
+        name = named if standing is None else standing.cl_ord_id or named
+        said = (report.exec_type, report.ord_status, report.leaves_qty, report.cum_qty)
+        key = (report.transact_time[:8], report.exec_id, *said)
         if not report.is_status:
             if key in self._seen:
                 return  # a report that is repeated may be older than the known total
@@ -174,23 +186,16 @@ class BookCheck:
         self._taken += 1
         self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity, at=self._taken)
 
-    def _name_of(self, report: ExecutionReport) -> str:
-        """Return the first name of the order, whichever ClOrdID a replace gave it since."""
-        orders, named = self._tools.orders, report.orig_cl_ord_id or report.cl_ord_id
-        standing = orders.by_cl_ord_id(named) or orders.by_cl_ord_id(report.cl_ord_id)
-        return named if standing is None else standing.cl_ord_id or named
-
     def _is_strangers(self, report: ExecutionReport) -> bool:
-        """Return whether an order is somebody else's, so that no book of ours has it."""
+        """Return whether an order can only be somebody else's, so that no book of ours has it."""
         tools = self._tools
         if tools.foreign is ForeignTreatment.BLOCK or not is_foreign(report):
             return False
-        named = tools.orders.by_cl_ord_id(report.orig_cl_ord_id or report.cl_ord_id)
-        return named is None and tools.orders.by_broker_id(report.order_id) is None
+        return tools.theirs.by_broker_id(report.order_id) is None
 
     def _apart(self) -> Iterator[Found]:
         """Yield both sides of every order and account."""
-        tools, orders = self._tools, self._tools.orders
+        tools, orders = self._tools, self._tools.theirs
         last: dict[str, tuple[_Total, Standing | None]] = {}
         for total in sorted(self._totals.values(), key=lambda one: one.at):
             standing = next(filter(None, map(orders.by_cl_ord_id, total.names)), None)
@@ -210,6 +215,7 @@ class BookCheck:
                 cl_ord_id=name,
                 book_lots=booked + tools.books.differences.adjusted_of(name),
                 broker_lots=total.quantity // lot,
+                odd_units=total.quantity % lot,
             )
         yield from self._accounts_apart()
 

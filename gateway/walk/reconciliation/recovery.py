@@ -22,6 +22,7 @@ An order that the broker ended, and whose missing trades persons resolved, is en
 
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import chain
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
@@ -53,6 +54,7 @@ from gateway.walk.ports import LedgerPort, ReconcilePort
 from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.differences import Differences, RecordsPort
 from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 
@@ -61,6 +63,8 @@ MASS_STATUS = "mass_status"
 """The session event that says how a mass status request ended."""
 ENDED_UNSAID = "ended_unsaid"
 """The session event that names ended orders about which the broker said nothing."""
+AT_ANOTHER = "live_at_another_session"
+"""The session event that names orders which went to another session: its broker must be asked."""
 RESTART = "restart"
 """The reason of a withdrawal at a start."""
 
@@ -126,14 +130,17 @@ def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> 
 
 
 def end_unsent_cancels(
-    ledger: LedgerPort, orders: Orders, noted: Container[str], *, market_time_us: int
+    ledger: LedgerPort, orders: Orders, session: str, noted: Container[str], *, market_time_us: int
 ) -> int:
-    """End every request to cancel whose message the FIX child never noted; return how many."""
+    """End every request to cancel whose message the FIX child never noted; return how many.
+
+    The child's notes are of its `session`, and say nothing of another's orders.
+    """
     unsent = [
         cancel_not_sent(standing, asked, RESTART, market_time_us=market_time_us)
         for standing in orders.placed()
         for asked in standing.open_cancels
-        if standing.is_live and asked.cancel_id not in noted
+        if standing.is_live and standing.is_at(session) and asked.cancel_id not in noted
     ]
     for draft in unsent:
         orders.catch_up(ledger.append(draft, lane=Lane.URGENT))
@@ -142,7 +149,7 @@ def end_unsent_cancels(
 
 def reconcile(  # noqa: PLR0913  # five keyword-only
     fix: ReconcilePort,
-    orders: Orders,
+    orders: SessionOrders,
     note: Note,
     budget: Budget,
     check: Callable[[int], None],
@@ -196,7 +203,13 @@ def reconcile(  # noqa: PLR0913  # five keyword-only
     unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
     if state.mass is not None:
         note(MASS_STATUS, state.mass.over or "the logon ended before the answer")
-    found = {"quarantined": quarantined, "not_in_ledger": unknown, ENDED_UNSAID: unsaid}
+    elsewhere = [standing.cl_ord_id for standing in orders.elsewhere()]
+    found = {
+        "quarantined": quarantined,
+        "not_in_ledger": unknown,
+        ENDED_UNSAID: unsaid,
+        AT_ANOTHER: elsewhere,
+    }
     for event, names in found.items():
         if names:
             note(event, " ".join(names))
@@ -214,7 +227,8 @@ def _ask_for_all(fix: ReconcilePort, mass_id: str) -> MassAsked:
 
 def _questions(standing: Standing) -> Iterator[tuple[Fields, frozenset[str]]]:
     """Yield what to ask about an order: an unanswered replace may or may not have arrived."""
-    names = frozenset({standing.cl_ord_id, *(one.replace_id for one in standing.replaces)})
+    asked = (one.replace_id for one in standing.replaces), (c.cancel_id for c in standing.cancels)
+    names = frozenset({standing.cl_ord_id, *chain(*asked)})
     yield fields_of(standing), names
     if standing.open_replace is not None:
         yield fields_of(standing, standing.open_replace.terms), names
@@ -258,18 +272,18 @@ def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
     stream = f"decision/{standing.decision_id}"
     match standing.stage:
         case Stage.OPEN:
-            return (decision_sealed(stream, "abandoned"),)
+            return (decision_sealed(stream, "abandoned", mode=standing.mode),)
         case Stage.HELD:
             return (
                 journal_verdicts.reservation_released(
                     standing, "gateway restarted", market_time_us=market_time_us
                 ),
-                decision_sealed(stream, "hold_expired", account=standing.account),
+                journal_orders.sealed(standing, "hold_expired"),
             )
         case Stage.APPROVED:
             return (
                 journal_orders.order_withdrawn(standing, RESTART, market_time_us=market_time_us),
-                decision_sealed(stream, "withdrawn", account=standing.account),
+                journal_orders.sealed(standing, "withdrawn"),
             )
         case Stage.CLOSED:
             return (_sealed(standing),)
@@ -281,5 +295,4 @@ def _sealed(standing: Standing) -> Draft:
     """Return the seal of a decision whose order is over."""
     state = OrderState(standing.order_state) if standing.cl_ord_id else None
     outcome = "rejected" if state is None else OUTCOMES.get(state, "refused")
-    stream, account = f"decision/{standing.decision_id}", standing.account
-    return decision_sealed(stream, outcome, account=account, again=standing.seals)
+    return journal_orders.sealed(standing, outcome)

@@ -71,7 +71,12 @@ def unknown_there(
     report: ExecutionReport, standing: Standing, at: SaidAt
 ) -> tuple[Draft, ...] | None:
     """Return what an "unknown order" about one of several ClOrdIDs means; None if it is no such."""
-    if not standing.replaces or not says_unknown(report):
+    if not says_unknown(report):
+        return None
+    named = report.orig_cl_ord_id or report.cl_ord_id
+    if named != standing.cl_ord_id and standing.replace_named(named) is None:
+        return ()  # about a cancel of it
+    if not standing.replaces:
         return None
     asked = standing.open_replace
     if asked is None and report.cl_ord_id == standing.wire_name:

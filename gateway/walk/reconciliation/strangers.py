@@ -6,6 +6,7 @@ state, and blocks nothing, unless the profile says so. Not here: the form (`fix.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from audit.records.record import Draft
 from fix.dialects.profile import ForeignTreatment
@@ -13,6 +14,7 @@ from fix.orders.foreign import is_foreign
 from fix.wire.identity import has_our_form
 from fix.wire.reports import CancelReject, ExecutionReport
 from gateway.walk.journal.foreign import foreign_reported
+from gateway.walk.journal.order import OrderSending
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.cancel_ends import SaidAt
 
@@ -29,9 +31,45 @@ def told_by_stranger(
 
     `ours` returns the order of ours that has an OrderID at the broker.
     """
-    if not is_foreign(said) or (said.order_id and ours(said.order_id) is not None):
+    if not is_foreign(said) or ours(said.order_id) is not None:
         return None
     return foreign_reported(at.session, said, offset=at.offset, treatment=treatment)
+
+
+class OrdersPort(Protocol):
+    """The orders of ours that a message may be about."""
+
+    def by_broker_id(self, order_id: str) -> Standing | None:
+        """Return the order with an OrderID (37) at the broker, or None."""
+        ...
+
+    def live(self) -> tuple[Standing, ...]:
+        """Return the orders that may trade."""
+        ...
+
+
+def ours_among(orders: OrdersPort, said: ExecutionReport) -> Callable[[str], Standing | None]:
+    """Return what finds the order of ours that a report may be about, by its OrderID (37).
+
+    An order of ours that the broker has not reported yet has no OrderID here. A report that could
+    be its first, with another ClOrdID or none, counts as being about it: in doubt it is no
+    stranger's.
+    """
+
+    def ours(order_id: str) -> Standing | None:
+        found = orders.by_broker_id(order_id) if order_id else None
+        return found or next((one for one in orders.live() if _may_be(one, said)), None)
+
+    return ours
+
+
+def _may_be(order: Standing, said: ExecutionReport) -> bool:
+    """Return whether a report has the instrument, side and quantity of an unreported order."""
+    if order.broker_id or order.sending is None or not said.symbol:
+        return False
+    sent = dict(OrderSending.of(order.sending).fields)
+    told = {55: said.symbol, 54: said.side, 38: said.order_qty}
+    return all(sent.get(tag) == value for tag, value in told.items())
 
 
 def unknown_order(

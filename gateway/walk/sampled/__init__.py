@@ -7,5 +7,6 @@ Not here: sampling (`inference`), the decision itself (`gateway.walk.decision`).
     placebo  a twin's decision: the table model's beside every one, and the GJR twin's
     planning how much a forecast samples, and in which mode
     gjr      the twin that simulates GJR, of every decision with a fitted scale
+    four_books  an account, both twins and the target as simulated: columns that sum
     news     the twin without words of every decision with news
 """

@@ -1,7 +1,7 @@
 """The GJR twin: a simulation of GJR with Student-t errors through the same sizing and policy.
 
 It needs the snapshot, the seeds and the fitted scale only, so it is simulated while the engine
-samples. It is never sent. The difference between the two results is what the engine adds.
+samples. It is never sent. `four_books` compares the account with it.
 
 Rules:
 - A prompt without a fitted scale (codec 1) has no parameters of GJR: the record says so.

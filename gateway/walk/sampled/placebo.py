@@ -21,7 +21,8 @@ from risk.forms.documents import document_of
 from risk.intent import Intent, Side
 from risk.sizing import sizing_document
 from risk.state.book import Book
-from risk.state.state import RiskState
+from risk.state.instrument import Instrument
+from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict, verdict_document
 
 FEE_BP: Final = 1
@@ -40,6 +41,20 @@ class Shadow(Protocol):
     ) -> tuple[Verdict, RiskState]:
         """Evaluate a twin's intent against its own book; commit nothing."""
         ...
+
+
+def assumed_fill(instrument: Instrument, side: Side, qty_lots: int, quote: Quote) -> Fill:
+    """Return the fill of a whole order at the touch, with the paper broker's fee."""
+    price = quote.ask_ticks if side is Side.BUY else quote.bid_ticks
+    notional = price * qty_lots * instrument.unit_minor
+    return Fill(
+        instrument=instrument.symbol,
+        side=side,
+        qty_lots=qty_lots,
+        price_ticks=price,
+        fee_minor=notional * FEE_BP // 10_000,
+        unit_minor=instrument.unit_minor,
+    )
 
 
 def judge_twin(
@@ -88,15 +103,6 @@ def judge_twin(
             **inputs_document(state.inputs),
         }
         if result == "approved":
-            buys = intent.side is Side.BUY
-            price = tick.quote.ask_ticks if buys else tick.quote.bid_ticks
-            notional = price * intent.qty_lots * case.instrument.unit_minor
-            payload["fill"] = Fill(
-                instrument=intent.instrument,
-                side=intent.side,
-                qty_lots=intent.qty_lots,
-                price_ticks=price,
-                fee_minor=notional * FEE_BP // 10_000,
-                unit_minor=case.instrument.unit_minor,
-            ).document()
+            fill = assumed_fill(case.instrument, intent.side, intent.qty_lots, tick.quote)
+            payload["fill"] = fill.document()
     return draft(case, twin.judged, twin.judged.value, payload, tagged=True)

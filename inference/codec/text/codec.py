@@ -36,6 +36,8 @@ from inference.snapshot import Snapshot
 if TYPE_CHECKING:  # it loads Jinja, which a verb that only reads a ledger needs not
     from inference.codec.text.tokenizer import TextTokenizer
 
+SIZING_PATHS: Final = 200
+"""Fewest paths whose spread may stand for a volatility; the standard error is 5 % there."""
 _SD_FLOOR: Final = 1e-8
 
 
@@ -123,17 +125,22 @@ class TextCodec(ScaledCodec):
     def first_step(
         self, prompt: Prompt, p_row: Sequence[float], first_returns: Sequence[float]
     ) -> tuple[float, float, float]:
-        """Return P(rise) in closed form, and mean and sd of the first bar over the paths.
+        """Return P(rise) in closed form, and mean and sd of the first bar.
 
-        An answer's first token is a sign, so its row says P(rise) and nothing of the size.
+        An answer's first token is a sign, so its row says P(rise) and nothing of the size. Mean and
+        sd are those of the paths. Orders are sized by the sd, so below `SIZING_PATHS` paths it is
+        the scale's own sigma, which knows the past and no path.
 
         Raises:
             AnswerError: fewer than two paths, or a row without mass.
+            CodecError: when the prompt is of another codec.
         """
         total = p_row[0] + p_row[1]
         if len(first_returns) < 2 or not total > 0.0:  # noqa: PLR2004 - a spread needs two
             raise AnswerError("the first bar needs two paths and a sign with mass")
         mean = math.fsum(first_returns) / len(first_returns)
+        if len(first_returns) < SIZING_PATHS:
+            return p_row[0] / total, mean, max(self._scale(prompt).sigma, _SD_FLOOR)
         square = math.fsum((one - mean) ** 2 for one in first_returns)
         sd = math.sqrt(square / (len(first_returns) - 1))
         return p_row[0] / total, mean, max(sd, _SD_FLOOR)
@@ -202,6 +209,7 @@ def text_digest(tokenizer: "TextTokenizer") -> str:
         "no_news": template.NO_NEWS,
         "values": template.MAX_VALUES,
         "headline": MAX_CHARACTERS,
+        "sizing_paths": SIZING_PATHS,
         "answer": [answer.BEGINNING, answer.SEPARATOR, answer.END, answer.N_DIGITS],
         "tokenizer": tokenizer.digest,
         "symbols": list(tokenizer.answer_ids),

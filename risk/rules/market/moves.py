@@ -6,7 +6,8 @@ Rules:
 - Usual: the larger of that and the last bar's own move from close to close is at most `move_times`
   the median of the twenty moves before. With fewer bars, half of `move_max` stands in.
 - An order that only reduces risk does not wait: after a crash least of all.
-- The last bar closed at most `bars_age_max` ago.
+- The last bar is at most `bars_age_max` old. Where the sessions are known it ages from the opening
+  of the next one, so that a holiday makes no bar old; else from its close.
 
 Bars are those of the decision's snapshot, whatever their length. Not here: halts (R24).
 
@@ -26,6 +27,9 @@ from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positi
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 USUAL: Final = 20
+SPLIT_RATIOS: Final = ((3, 2), *((new, 1) for new in (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 50)))
+"""Usual ratios of splits; a smaller one, such as 5:4, is not told from a fall."""
+SPLIT_NEAR: Final = 50
 
 
 class Moves(Struct, frozen=True, gc=False):
@@ -72,6 +76,27 @@ def _moves_of(closes: list[int]) -> Moves:
     )
 
 
+def split_like(found: Moves) -> bool:
+    """Return whether the last change is that of a split or of a consolidation, within 2 %."""
+    higher, lower = max(found.before, found.last), min(found.before, found.last)
+    return any(
+        abs(higher * old - lower * new) * SPLIT_NEAR <= lower * new for new, old in SPLIT_RATIOS
+    )
+
+
+def age_of(now: int, as_of_us: int, due_us: int | None) -> int:
+    """Return how old bars are: since the next session opened, or their close; negative if ahead.
+
+    An opening before the close that it follows is refused.
+    """
+    age = now - positive(as_of_us)
+    if due_us is None or age < 0:
+        return age
+    if positive(due_us) < as_of_us:
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
+    return max(0, now - due_us)
+
+
 def usual_max(found: Moves, limits: LiquidityLimits) -> int:
     """Return the largest move that is not unusual; with few bars half of `move_max`."""
     if found.usual is None:
@@ -84,7 +109,7 @@ def _moves(case: RuleCase) -> tuple[Measured, ...]:
     if market is None or not market.closes_ticks:
         raise RuleRefusal(Reason.INPUT_MISSING)
     found = moves_of(market.closes_ticks)
-    age = positive(case.state.now_us) - positive(market.as_of_us)
+    age = age_of(positive(case.state.now_us), market.as_of_us, market.due_us)
     now = max(ratio_up(abs(price - found.last), BP, found.last) for price in touch(case))
     waived = Reason.REDUCES_RISK if reduces(case) else None
     return (
@@ -97,7 +122,7 @@ def _moves(case: RuleCase) -> tuple[Measured, ...]:
 
 R27: Final = Rule(
     rule_id=RuleId.R27,
-    version=1,
+    version=2,
     title="Volatility: the latest move, by itself and against the usual one",
     checks=(
         Check(

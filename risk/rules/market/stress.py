@@ -6,6 +6,9 @@ Rules:
 - Stressed: unusual instruments are at most `stress_share_max` of all that the firm reads.
 - Fall: the mean over all of them of the last change, if it is a fall, is at most
   `stress_fall_max`; each change is rounded towards a larger fall.
+- One other instrument is left out of both whose last change is a split's (2:1, 3:2, 1:10, ..)
+  within 2 %: a split that nobody has recorded yet is no fall of the market. R27 holds its own
+  orders meanwhile.
 - Bars of other instruments that are older than `bars_age_max` do not count; those of the intent's
   own must be there. An order that only reduces risk is exempt.
 
@@ -17,7 +20,7 @@ from typing import Final
 from risk.policy.families.liquidity import LiquidityLimits
 from risk.rules.exposure import reduces
 from risk.rules.limits import BP
-from risk.rules.market.moves import Moves, moves_of, usual_max
+from risk.rules.market.moves import Moves, age_of, moves_of, split_like, usual_max
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
 from risk.state.inputs.market import SeenBars
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
@@ -40,11 +43,14 @@ def _fresh(case: RuleCase, seen: tuple[SeenBars, ...]) -> list[Moves]:
     fresh = {
         one.symbol: moves_of(one.closes_ticks) if one.closes_ticks else None
         for one in seen
-        if 0 <= now - positive(one.as_of_us) <= age_max
+        if 0 <= age_of(now, one.as_of_us, one.due_us) <= age_max
     }
-    if fresh.get(case.intent.instrument) is None:
+    own = fresh.pop(case.intent.instrument, None)
+    if own is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    return [found for found in fresh.values() if found is not None]
+    others = [found for found in fresh.values() if found is not None]
+    split = next((at for at, found in enumerate(others) if split_like(found)), None)
+    return [own, *(found for at, found in enumerate(others) if at != split)]
 
 
 def _stress(case: RuleCase) -> tuple[Measured, ...]:
@@ -70,7 +76,7 @@ def _stress(case: RuleCase) -> tuple[Measured, ...]:
 
 R28: Final = Rule(
     rule_id=RuleId.R28,
-    version=1,
+    version=2,
     title="Market-wide stress: the share of unusual instruments, and the mean fall",
     checks=(
         Check(

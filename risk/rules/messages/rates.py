@@ -13,8 +13,10 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
 from typing import Final
 
 from risk.intent import intent_fingerprint
+from risk.policy.policy import AccountPolicy
 from risk.rules.exposure import is_renewal, own
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
+from risk.state.book import Book
 from risk.state.state import HISTORY_US
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
@@ -34,15 +36,17 @@ def used_micro(times_us: tuple[int, ...], now_us: int, rate: int) -> int:
     return max(0, used - (now_us - last) * rate)
 
 
-def _messages(case: RuleCase) -> tuple[Measured, ...]:
-    state, limits = case.state, case.policy.account
-    now, skip = positive(state.now_us), own(case)
+def message_room(
+    book: Book, limits: AccountPolicy, now_us: int, skip: str = ""
+) -> tuple[Measured, ...]:
+    """Return what one more message draws, against the bucket without and with its reserve.
+
+    `skip` is a decision whose unsent order does not count.
+    """
     burst = limits.message_burst.value
-    used = used_micro(state.book.message_times_us, now, limits.message_rate.value)
+    used = used_micro(book.message_times_us, now_us, limits.message_rate.value)
     unsent = sum(
-        1
-        for held in state.book.reservations
-        if not held.sent and (not skip or held.decision_id != skip)
+        1 for held in book.reservations if not held.sent and (not skip or held.decision_id != skip)
     )
     wanted = -(-used // MICRO) + unsent + 1
     kept_back = -(-burst * limits.message_reserve.value // 10_000)
@@ -50,6 +54,11 @@ def _messages(case: RuleCase) -> tuple[Measured, ...]:
         Measured(observed=wanted, limit=burst - kept_back),
         Measured(observed=wanted, limit=burst),
     )
+
+
+def _messages(case: RuleCase) -> tuple[Measured, ...]:
+    state = case.state
+    return message_room(state.book, case.policy.account, positive(state.now_us), own(case))
 
 
 def _duplicates(case: RuleCase) -> tuple[Measured, ...]:

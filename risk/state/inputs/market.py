@@ -10,10 +10,12 @@ class LastBars:
     Attributes:
         as_of_us: When the newest of them closed.
         closes_ticks: The last closes, oldest first; at most 22, which have 21 moves.
+        due_us: When the session after the newest bar's opened or will; None if nobody knows.
     """
 
     as_of_us: int
     closes_ticks: tuple[int, ...]
+    due_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class SeenBars:
     symbol: str
     as_of_us: int
     closes_ticks: tuple[int, ...]
+    due_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,9 @@
     seeds   which root a forecast's seeds come from
     phone   trades by phone, against the broker's own file
     approvals  orders, and the approval and announcement that each rests on
+    statements/  the table of what must be true, and its functions
     fills   the orders and fills on record, against the broker's own file
-    windows recorded runs of the tests of fairness, against their records
-    statistics  the tests W1 to W8, computed again; tables: their cases and p values
-    together    the test W9, computed again
+    fairness/  recorded runs of the tests of fairness, against their records
     overrides  limits that were lifted once: signatures, single use, bounds, what can be lifted
     signed  what two officers signed: adjustments, overrides, changes of officers, disavowals
     baskets  baskets of orders: their legs, and none left before the whole was approved

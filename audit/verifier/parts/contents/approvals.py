@@ -25,12 +25,19 @@ def order_name(leaf: bytes) -> str:
     return base64.b32encode(leaf[:13]).decode("ascii")[:20]
 
 
-def fields_of(body: Mapping[str, Any]) -> dict[Any, Any]:
-    """Return the FIX fields of an announced order by tag, or none if they have another shape."""
+def pairs_of(body: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the FIX fields of an announced order as (tag, text), leaving out other shapes."""
     fields = body.get("fields")
     pairs = fields if isinstance(fields, list) else []
-    both = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and value
-    texts = [(tag, text) for tag, text in both if type(tag) is int and isinstance(text, str)]
+    both = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]  # noqa: PLR2004 - tag and text
+    return [(tag, text) for tag, text in both]
+
+
+def fields_of(body: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the FIX fields of an announced order by tag; the first of a tag counts."""
+    texts = [
+        (tag, text) for tag, text in pairs_of(body) if type(tag) is int and isinstance(text, str)
+    ]
     return dict(reversed(texts))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.contents.approvals import FIX_SIDES, fields_of, order_name
-from audit.verifier.parts.contents.phone import Phoned, line_of
+from audit.verifier.parts.contents.phone import Phoned, line_of, market_day
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Report, stamp
 from audit.verifier.parts.trust.brokerfile import (
     SCALE,
@@ -40,6 +40,8 @@ class _SentOrder:
     own_account: str
     approved_lots: int
     limit_ticks: int
+    currency: str
+    day: str
     alarmed: bool = False
 
 
@@ -99,7 +101,14 @@ class Fills:
     _booked: dict[int, _Booked] = field(default_factory=dict)
     _undone: set[tuple[str, str]] = field(default_factory=set)
     _resolved: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    _resolutions: dict[int, str] = field(default_factory=dict)
+    _by_officers: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     phoned: Phoned = field(default_factory=Phoned)
+
+    @property
+    def relied_on(self) -> dict[int, str]:
+        """The adjustments and resolutions that account for a fill, each with what it explains."""
+        return {**self.phoned.relied_on, **self._resolutions}
 
     def __post_init__(self) -> None:
         for fill, _ in () if self.broker is None else self.broker.fills:
@@ -126,10 +135,8 @@ class Fills:
                 self._reported(report, head, body)
             case "difference_resolved":
                 self._by_person(head, body)
-            case "book_adjusted" if body.get("trade"):
-                self.phoned.booked[head["seq"]] = body
             case _:
-                pass
+                self.phoned.see(head, body)
 
     def _announced(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take an order; `approvals` compares it with the record that approved it."""
@@ -148,6 +155,8 @@ class Fills:
             own_account=text_of(body.get("account", "")),
             approved_lots=reserved.get("qty_lots", 0),
             limit_ticks=reserved.get("limit_ticks", 0),
+            currency=fields.get(15, ""),
+            day=market_day(body.get("market_now_us")),
         )
 
     def _raised(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
@@ -190,10 +199,19 @@ class Fills:
 
     def _by_person(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Take a quantity that two officers booked because the broker was right."""
-        fill, name = body.get("adjustment"), body.get("decision_id")
+        fill, name, trade = body.get("adjustment"), body.get("decision_id"), body.get("trade")
+        if fill and trade:
+            sign = 1 if fill["side"] == "BUY" else -1
+            more = sign * (units_of(text_of(trade.get("quantity"))) or 0)
+            self._by_officers[text_of(trade.get("instrument"))] += more
+        stream = f"{_DECISION}{name}"
+        order = next((one for one in self._orders.values() if one.stream == stream), None)
+        day, account = ("", "") if order is None else (order.day, order.account)
+        if self.phoned.resolves(head["seq"], body, day, account):
+            return
         if fill and name:
             sign = 1 if fill["side"] == "BUY" else -1
-            self._resolved[_DECISION + name].append((head["seq"], sign * fill["qty_lots"]))
+            self._resolved[stream].append((head["seq"], sign * fill["qty_lots"]))
 
     def finish(self, report: Report) -> None:
         """Compare both sides; report every fill that does not match, and the sums."""
@@ -219,7 +237,8 @@ class Fills:
             found = (trades.get((order.cl_ord_id, name)) for name in execs)
             booked = next((one for one in found if one is not None), None)
             if booked is None or booked.seq in matched:
-                left[order.stream].append(fill)
+                if not self.phoned.accounts_for(report, fill):
+                    left[order.stream].append(fill)
                 continue
             matched.add(booked.seq)
             _judge_pair(report, fill, booked)
@@ -227,6 +246,7 @@ class Fills:
             self._judge_left(report, stream, fills)
         self._judge_lacking(report, matched)
         self.phoned.judge_lacking(report, self.broker)
+        self.phoned.judge_resolved(report, self.broker)
         self._judge_approved(report)
         self._say_sums(report, matched)
         if strangers:
@@ -265,7 +285,9 @@ class Fills:
         lots = sum(number for _, number in resolved)
         if resolved and left * order.approved_lots == lots * order.quantity:
             seqs = ", ".join(str(seq) for seq, _ in resolved)
-            report.say(f"{len(fills)} fills of {order.cl_ord_id} are booked by resolution {seqs}")
+            text = f"{len(fills)} fills of {order.cl_ord_id} are booked by resolution {seqs}"
+            self._resolutions |= {seq: text for seq, _ in resolved}
+            report.say(text)
             return
         for fill in fills:
             text, code = f"{line_of(fill)} of order {order.cl_ord_id}", TAMPERED
@@ -285,9 +307,9 @@ class Fills:
             order = booked.order
             if broker is None or booked.seq in matched:
                 continue
-            if broker.covers(booked.day, order.own_account) or broker.covers(
-                booked.day, order.account
-            ):
+            covers = broker.covers
+            told = covers(booked.day, order.own_account) or covers(booked.day, order.account)
+            if told and not self.phoned.takes_out(booked.names, order.side, booked.quantity):
                 text = (
                     f"the broker's file lacks fill {booked.names[0]} of order {order.cl_ord_id},"
                     f" {decimal_of(booked.quantity)} {order.instrument} on {booked.day}"
@@ -322,9 +344,14 @@ class Fills:
             if inside or booked.seq in matched:
                 order = booked.order
                 ours[order.instrument].add(order.side, booked.quantity, booked.price)
-        for symbol in sorted({*theirs, *ours}):
+        for symbol in sorted({*theirs, *ours, *self._by_officers}):
             one, other = theirs[symbol], ours[symbol]
-            if one == other:
+            apart = self._by_officers.get(symbol)
+            if apart is not None:
+                more = f"{decimal_of(apart)} of officers' resolutions"
+                text = f"the ledger has {other.text()}, and {more}"
+                report.say(f"{symbol}: the broker's file has {one.text()}; {text}")
+            elif one == other:
                 report.say(f"{symbol}: {one.text()}: the broker's file and the ledger agree")
             else:
                 report.say(
@@ -342,6 +369,8 @@ def _judge_pair(report: Report, fill: BrokerFill, booked: _Booked) -> None:
         "instrument": (fill.instrument, order.instrument),
         "account": (fill.account or order.account, order.account),
     }
+    if fill.currency and order.currency:
+        pairs["currency"] = (fill.currency, order.currency)
     if fill.fee is not None and booked.fee is not None:
         pairs["fee"] = (decimal_of(fill.fee), decimal_of(booked.fee))
     for name, (theirs, ours) in pairs.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.verifier.parts.report import Bad
+from audit.verifier.parts.trust.wire import exec_type_of, wire_fields
 
 SCALE = 18
 """Decimals that a number of a broker's file may have; amounts are integers of 10**-18."""
@@ -27,6 +28,7 @@ _COLUMNS = {  # our name: the FIX name that a header may have instead
     "exec_ref_id": "execrefid",
     "orig_cl_ord_id": "origclordid",
     "fee": "commission",
+    "currency": "currency",
 }
 _NEEDED = ("cl_ord_id", "exec_id", "instrument", "side", "quantity", "price")
 _TAGS = {  # of an ExecutionReport, FIX 4.2 to 5.0
@@ -42,6 +44,7 @@ _TAGS = {  # of an ExecutionReport, FIX 4.2 to 5.0
     "exec_ref_id": 19,
     "orig_cl_ord_id": 41,
     "fee": 12,
+    "currency": 15,
 }
 _SIDES = {"1": "BUY", "B": "BUY", "BUY": "BUY", "2": "SELL", "S": "SELL", "SELL": "SELL"}
 _SIDES |= {"5": "SELL", "6": "SELL"}  # sell short, sell short exempt
@@ -67,6 +70,7 @@ class BrokerFill(NamedTuple):
     day: str
     time: str
     fee: int | None
+    currency: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,21 +103,30 @@ class BrokerFile:
 class _Net:
     """The trades of files that stand after busts and corrections."""
 
-    fills: dict[tuple[str, str], tuple[BrokerFill, list[str]]] = field(default_factory=dict)
-    seen: dict[tuple[str, ...], BrokerFill] = field(default_factory=dict)
+    fills: dict[tuple[str, ...], tuple[BrokerFill, list[str]]] = field(default_factory=dict)
+    seen: dict[tuple[str, ...], list[BrokerFill]] = field(default_factory=dict)
     alias: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
 
     def take(self, name: str, fill: BrokerFill, *, again: bool) -> None:
-        """Take one line; a FIX log may have the same report `again`."""
+        """Take one line; a FIX log may have the same report `again`.
+
+        A broker that gives two trades one ExecID has traded twice.
+        """
         where = f"{name} line {fill.line}"
         key = (fill.orig_cl_ord_id or fill.cl_ord_id, fill.exec_id)
-        before = self.seen.setdefault((*key, fill.event), fill)
-        if before is not fill:
-            if again and before._replace(line=0, time="") == fill._replace(line=0, time=""):
-                return
-            raise Bad(f"{where}: ExecID {fill.exec_id} of line {before.line} again")
+        before = self.seen.setdefault((*key, fill.event), [])
+        same = [
+            one for one in before if one._replace(line=0, time="") == fill._replace(line=0, time="")
+        ]
+        if again and same:
+            return
+        if same or (before and fill.event != TRADE):
+            raise Bad(f"{where}: ExecID {fill.exec_id} of line {before[0].line} again")
+        before.append(fill)
         if fill.event == TRADE:
-            self.fills[key], self.alias[key] = (fill, [fill.exec_id]), key
+            place = key if len(before) == 1 else (*key, str(len(before)))
+            self.fills[place] = (fill, [fill.exec_id])
+            self.alias.setdefault(key, key)
             return
         first = self.alias.get((key[0], fill.exec_ref_id), (key[0], fill.exec_ref_id))
         if fill.event == CORRECTION:
@@ -195,7 +208,7 @@ def _fix_lines(name: str, data: bytes) -> Iterator[tuple[str, BrokerFill | None]
         for text in _NEXT_MESSAGE.split(line):
             fields = _fields_of(text)
             day = _day(fields.get("52", ""))
-            event = _event_of(fields)
+            event = exec_type_of(fields) or "-"
             if fields.get("35") != "8" or event not in _TYPES:
                 yield day, None
                 continue
@@ -207,24 +220,11 @@ def _fix_lines(name: str, data: bytes) -> Iterator[tuple[str, BrokerFill | None]
 
 
 def _fields_of(text: str) -> dict[str, str]:
-    """Return a FIX message's fields; the first of a tag counts."""
+    """Return a FIX message's fields; some logs write | for the delimiter."""
     start = text.find("8=FIX")
-    mark = "\x01" if "\x01" in text else "|"
-    pairs = [part.partition("=") for part in text[start:].strip().split(mark)] if start >= 0 else []
-    return {tag: value for tag, _, value in reversed(pairs)}
-
-
-def _event_of(fields: Mapping[str, str]) -> str:
-    """Return the ExecType; FIX 4.2 says it in ExecTransType (20) and a fill by LastShares."""
-    match fields.get("20", ""):
-        case "1":
-            return "H"
-        case "2":
-            return "G"
-        case "3":
-            return "I"
-        case _:
-            return fields.get("150", "") or "-"
+    return (
+        wire_fields(text[start:].strip(), "\x01" if "\x01" in text else "|") if start >= 0 else {}
+    )
 
 
 def _fill_of(where: str, line: int, cells: Mapping[str, str]) -> BrokerFill:
@@ -257,6 +257,7 @@ def _fill_of(where: str, line: int, cells: Mapping[str, str]) -> BrokerFill:
         day=_day(cells.get("time", "")),
         time=cells.get("time", ""),
         fee=_number(where, "fee", fee) if fee else None,
+        currency=cells.get("currency", ""),
     )
 
 

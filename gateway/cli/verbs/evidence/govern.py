@@ -168,11 +168,10 @@ def engine_adds(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Print what the engine adds to GJR: the orders that differ, and what they made after costs.
+    """Print the account against its GJR twin: what scale, words and execution made, and the sum.
 
-    Compares the strategy's target exposure with that of a simulation of GJR, never sent, where they
-    differ by the policy's no-trade band or more. One path over part of one year is no evidence of
-    skill.
+    The three columns sum to what the account made less what a simulation of GJR made, never sent,
+    through the same sizing and policy. One path over part of one year is no evidence of skill.
 
     Example: countersign engine-adds
     """

@@ -42,7 +42,7 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     ] = True,
     state: StateOption = None,
 ) -> None:
-    """Check a log of any size in constant memory: every record, stream and checkpoint.
+    """Check a log of any size: every record, stream, checkpoint, and what records say.
 
     Example: countersign fsck --key ledger.key.pub
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import StateOption, settings_of
+from gateway.cli.verbs.setup.policy import BarsOption, EquityOption, PriceOption
 
 PublicKeyOption = Annotated[
     Path | None,
@@ -35,20 +36,29 @@ def init(  # noqa: PLR0913, PLR0917 - an option for each answer
     author: Annotated[
         str | None, typer.Option(help="code of the policy's author (default: quant-desk)")
     ] = None,
+    liable: Annotated[
+        str | None,
+        typer.Option(help="who answers for decisions (default: the domain of --origin)"),
+    ] = None,
     instruments: Annotated[
         Path | None, typer.Option(help="table of instruments to copy (default: the example)")
     ] = None,
     risk_public: PublicKeyOption = None,
     compliance_public: PublicKeyOption = None,
+    price: PriceOption = None,
+    bars: BarsOption = None,
+    equity: EquityOption = None,
 ) -> None:
     """Make a new installation: settings, instruments, a draft policy, and keys by role.
 
     Asks for what no option says; with --origin, --broker, --sender and --target it needs no
     terminal. Each holder of keys gets a folder of his own beside `gateway`. Nothing is overwritten.
+    The draft's limits are scaled by price and equity, as of `policy new`.
 
     Example: countersign init desk --origin example.com/desk --broker fix.example.com:9878 --sender
     DESK --target BROKER
     """
+    from gateway.installation.policies.traded import DraftScale
     from gateway.launch.setup.answers import Wishes, answered, terminal
     from gateway.launch.setup.wizard import make_installation
 
@@ -60,9 +70,11 @@ def init(  # noqa: PLR0913, PLR0917 - an option for each answer
         database=database,
         account=account,
         author=author,
+        liable=liable,
         instruments=instruments,
         risk_public=risk_public,
         compliance_public=compliance_public,
+        scale=DraftScale(prices=tuple(price or ()), bars=bars, equity=equity),
     )
     raise typer.Exit(make_installation(folder, answered(wishes, terminal())))
 

@@ -20,6 +20,21 @@ PublicOption = Annotated[
     ),
 ]
 
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SYMBOL=PRICE",
+        help="price that scales its limits in lots; repeat (default: the table's reference_price)",
+    ),
+]
+BarsOption = Annotated[
+    Path | None, typer.Option(help="file of daily bars: the last close of each scales its limits")
+]
+EquityOption = Annotated[
+    str | None,
+    typer.Option(help="the account's equity, which scales amounts (default: 100,000,000 minor)"),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
@@ -32,7 +47,7 @@ def register(app: typer.Typer) -> None:
     app.command()(rules)
 
 
-def new(
+def new(  # noqa: PLR0913, PLR0917 - each argument is an option
     file: Annotated[Path, typer.Argument(help="new file of the draft, such as policy.toml")],
     source: Annotated[
         Path | None, typer.Option("--from", help="start from this policy, as its next version")
@@ -45,20 +60,28 @@ def new(
         Path | None,
         typer.Option(help="table of instruments: the draft names exactly these, each by its class"),
     ] = None,
+    price: PriceOption = None,
+    bars: BarsOption = None,
+    equity: EquityOption = None,
 ) -> None:
     """Write a draft with a comment on each number; edit it, then let both officers sign it.
 
-    Without --instruments it names those of the policy that it starts from (SPXN and NDXN), and
-    `serve` refuses every intent on another. New sections have starting values, which say so.
+    With --instruments it has a section for each asset class of the table, with reasons for that
+    class, and limits in lots that are scaled by price and equity. Without a price an instrument may
+    trade one smallest order. All are starting values, which say so. Without --instruments the draft
+    names those of the policy that it starts from (SPXN and NDXN).
 
     Example: countersign policy new policy.toml --author quant-desk --instruments instruments.toml
+    --price AAPL=268.35
     """
     from gateway.clock import wall_us
     from gateway.installation.policies.policy_files import DraftOptions
+    from gateway.installation.policies.traded import DraftScale
     from gateway.launch.commands.policies import draft_policy
 
     options = DraftOptions(author=author, days=days, now_us=wall_us())
-    raise typer.Exit(draft_policy(file, source, options, instruments))
+    scale = DraftScale(prices=tuple(price or ()), bars=bars, equity=equity)
+    raise typer.Exit(draft_policy(file, source, options, instruments, scale))
 
 
 def show(file: PolicyArgument, public: PublicOption = None, state: StateOption = None) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import StateOption, settings_of
+from gateway.cli.verbs.evaluate import EveryOption
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +36,7 @@ def run(  # noqa: PLR0913, PLR0917 - each argument is an option
         typer.Option("--to", formats=["%Y-%m-%d"], help="last bar that is read"),
     ] = None,
     series: Annotated[list[str], typer.Option(help="a file's name without .csv; repeat it")] = [],  # noqa: B006 - typer copies it
-    every: Annotated[int, typer.Option(min=1, help="bars from one origin to the next")] = 5,
+    every: EveryOption = 1,
     actor: Annotated[str, typer.Option("--by", help="who asks; recorded")] = "operator",
     state: StateOption = None,
 ) -> None:

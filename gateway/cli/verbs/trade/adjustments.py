@@ -51,7 +51,7 @@ def open_book(
 
 
 def adjust(  # noqa: PLR0913, PLR0917 - one option each
-    sort: Annotated[str, typer.Argument(help="split, dividend, fee, cash, trade or give_up")],
+    sort: Annotated[str, typer.Argument(help="split, dividend, fee, cash, trade, give_up or mark")],
     ref: Annotated[str, typer.Option(help="your name of it; the same again changes nothing")],
     reason: ReasonOption,
     evidence: Annotated[str, typer.Option(help="what shows it; recorded")],
@@ -62,9 +62,15 @@ def adjust(  # noqa: PLR0913, PLR0917 - one option each
     ] = "",
     side: Annotated[str, typer.Option(help="BUY or SELL, of a trade or give-up")] = "",
     quantity: Annotated[int, typer.Option(help="of a trade or give-up, in units")] = 0,
-    price: Annotated[str, typer.Option(help="of a trade or give-up")] = "",
+    price: Annotated[
+        str, typer.Option(help="of a trade or give-up; what wrong marks should have been")
+    ] = "",
     fee: Annotated[str, typer.Option(help="of a trade or give-up")] = "",
     ratio: Annotated[str, typer.Option(help="of a split: 2:1 makes two of each one")] = "",
+    effective: Annotated[
+        str, typer.Option(help="a split's first day: bars from before it are restated")
+    ] = "",
+    marks: Annotated[str, typer.Option(help="first-last record of wrong marks: 1041-1099")] = "",
     reference: Annotated[str, typer.Option(help="the broker's ExecID or ticket")] = "",
     risk_key: RiskKeyOption = None,
     compliance_key: ComplianceKeyOption = None,
@@ -79,10 +85,14 @@ def adjust(  # noqa: PLR0913, PLR0917 - one option each
 
     Example: countersign adjust trade --ref phone-9 --account desk --instrument SPXN --side BUY
     --quantity 100 --price 268.50 --reference X77 --reason "by phone" --evidence "tape 12"
+
+    Example: countersign adjust mark --ref bad-tick-3 --account desk --instrument SPXN
+    --marks 1041-1099 --price 268.36 --reason "a decimal point" --evidence "exchange notice"
     """
     from gateway.launch.commands.adjustments import adjust_book, adjustment_from
 
     more = {"account": account, "instrument": instrument, "amount": amount, "side": side}
+    more |= {"effective": effective, "marks": marks}
     more |= {"price": price, "fee": fee, "ratio": ratio, "reference": reference}
     given = {"ref": ref, "sort": sort, "reason": reason, "evidence": evidence}
     request = adjustment_from({**given, **more, "quantity": quantity})

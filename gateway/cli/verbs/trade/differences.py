@@ -34,22 +34,28 @@ def resolve(  # noqa: PLR0913, PLR0917 - one option each
         int | None, typer.Option(help="lots to adjust, broker less book (default: as listed)")
     ] = None,
     ends: Annotated[str, typer.Option(help="ClOrdID of an order that has ended")] = "",
+    exec_id: Annotated[
+        list[str] | None,
+        typer.Option(help="the broker's ExecID of a trade that this books; may be repeated"),
+    ] = None,
     risk_key: RiskKeyOption = None,
     compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
 ) -> None:
     """Resolve a difference between the book and the broker, so that orders can flow again.
 
-    `--right broker` and `--ends` change the book: both officers' keys must sign.
+    `--right broker` and `--ends` change the book, and units that are no whole lots stay unbooked:
+    both officers' keys must sign. With --exec-id, `verify --broker-fills` finds the trade in the
+    broker's own file.
 
-    Example: countersign resolve 412 --right broker --price 269.50 --reason "trade was missed"
-    --evidence "statement 7"
+    Example: countersign resolve 412 --right broker --price 269.50 --exec-id X17 --reason "trade
+    was missed" --evidence "statement 7"
     """
     from gateway.launch.commands.differences import request_of, resolve_difference
 
     given = {"right": right, "reason": reason, "evidence": evidence, "price": price}
-    more: dict[str, str | int] = {} if lots is None else {"lots": lots}
-    more |= {"account": account, "side": side, "ends": ends}
+    more: dict[str, str | int | list[str]] = {} if lots is None else {"lots": lots}
+    more |= {"account": account, "side": side, "ends": ends, "exec_ids": exec_id or []}
     request = request_of(given | more)
     keys = {"risk": risk_key, "compliance": compliance_key}
     raise typer.Exit(resolve_difference(settings_of(state), difference, request, keys))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption, settings_of
+from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
 
 _KEY = typer.Option("--as", help="name of your key in the key folder")
 
@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("list")(listed)
     group.command()(add)
+    group.command()(end)
     app.add_typer(group)
 
 
@@ -43,14 +44,16 @@ def add(  # noqa: PLR0913, PLR0917 - one option each
         str, typer.Option(help="research, article, interview, social, broadcast or other")
     ],
     reference: Annotated[str, typer.Option(help="address or number of the document, no spaces")],
-    instrument: Annotated[str, typer.Option(help="symbol; leave out if it is about each")] = "",
+    instrument: Annotated[
+        str, typer.Option(help="symbol; '*' keeps the firm out of every instrument")
+    ],
     published_us: Annotated[
         int | None, typer.Option("--at-us", help="market time, microseconds UTC (default: now)")
     ] = None,
     actor: Annotated[str, _KEY] = "operator",
     state: StateOption = None,
 ) -> None:
-    """Record an own publication. It may lie up to a week ahead, and is never taken back.
+    """Record an own publication. It may lie up to a week ahead.
 
     Example: countersign publications add note-7 --instrument SPXN --author research-eq
     --medium research --reference https://firm.example/notes/7
@@ -60,3 +63,21 @@ def add(  # noqa: PLR0913, PLR0917 - one option each
     body = {"ref": ref, "instrument": instrument, "published_us": published_us}
     body |= {"author": author, "medium": medium, "reference": reference}
     raise typer.Exit(add_publication(settings_of(state), actor, body))
+
+
+def end(
+    ref: Annotated[str, typer.Argument(help="name of the act, from `publications list`")],
+    reason: Annotated[str, typer.Option(help="why it does not count; recorded")],
+    risk_key: RiskKeyOption = None,
+    compliance_key: ComplianceKeyOption = None,
+    actor: Annotated[str, _KEY] = "operator",
+    state: StateOption = None,
+) -> None:
+    """End an own publication that was recorded by mistake; both officers' keys must sign.
+
+    Example: countersign publications end note-7 --reason "named the wrong instrument"
+    """
+    from gateway.launch.commands.oversight.publications import end_publication
+
+    keys = {"risk": risk_key, "compliance": compliance_key}
+    raise typer.Exit(end_publication(settings_of(state), actor, ref, reason, keys))

@@ -10,7 +10,7 @@ from gateway.desk.persons.checkpoint.sheet import Sheet, object_of, sheet_of, sh
 from gateway.desk.reads import Reads
 from gateway.errors import UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
-from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.journal.order import sealed
 from gateway.walk.journal.verdict import SheetShown, approval_refused
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.outbox import Orders
@@ -72,9 +72,7 @@ def refuse_hold(
             verdict_seq=standing.verdict.seq,
             market_time_us=market_time_us,
         ),
-        decision_sealed(
-            f"decision/{standing.decision_id}", "hold_refused", account=standing.account
-        ),
+        sealed(standing, "hold_refused"),
         lane=Lane.URGENT,
     )
     orders.catch_up(records)

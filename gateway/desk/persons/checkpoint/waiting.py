@@ -12,8 +12,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.answers import permalink_of
+from gateway.desk.bodies.model import RequestModel
 from gateway.desk.persons.checkpoint.sheet import sheet_of
-from gateway.desk.requests import RequestModel
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.verdict import (
     ApprovalGiven,

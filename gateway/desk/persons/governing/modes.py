@@ -2,27 +2,30 @@
 
 Rules:
 
-- An account, and a pair of CompIDs, belong to one mode of a ledger for ever.
+- All modes of an installation have one ledger; a change of mode is a start on it. An account, and a
+  pair of CompIDs, belong to one mode of it for ever.
+- No order may be live when the mode changes: its reports belong to the session that sent it.
 - Paper and shadow risk no money; a change between them, or down from pilot or live, needs one
-  officer's signature. Pilot and live need both, a green `doctor`, reconciled sessions, a promotion
-  record and registered digests.
+  officer's signature. Pilot and live need both, and at every start: a green `doctor`, the signed
+  policy's number of reconciled sessions, code, model, policy, dictionary, profile and instruments
+  as registered, a trial of the policy that both officers signed, and the promotion of the model.
 - A promotion record is one model pair's, by the SHA-256 of its manifest.
 
-Not here: the folder's own mark (`installation.keys.mode_mark`).
+Not here: the mark of a FIX store (`installation.keys.mode_mark`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.desk.persons.statements import signed_by, statement
 from gateway.errors import ModeRefusedError
 from gateway.walk.journal.control.modes import Mode
 from gateway.walk.projections.modes import ModeHistory
+from risk.policy.deployment import DeploymentLimits
 
 PURPOSE: Final = "mode change"
-SESSIONS_MIN: Final = 20
-"""Reconciled paper or shadow sessions before pilot or live; the house's own number."""
+_SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,23 @@ class ModeWanted:
     target: str
     model: str
     limits: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsNow:
+    """What would serve, to be held against the records; the defaults let no money be risked.
+
+    Attributes:
+        deployment: the numbers of the signed policy; None if it has none.
+        digests: SHA-256 (hex) by name, as `register` records them.
+        untried: why the policy counts as untried; empty if both officers signed its trial.
+        live: how many orders of the mode on record may be live.
+    """
+
+    deployment: DeploymentLimits | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    untried: str = "it was not looked at"
+    live: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +93,7 @@ def needs(
     doctor: int | None,
     model: str,
     limits: str = "",
+    now: RunsNow = RunsNow(),
 ) -> tuple[Need, ...]:
     """Return what a mode needs, to serve a model pair by the SHA-256 of its manifest.
 
@@ -80,25 +101,61 @@ def needs(
     """
     wanted = signatures_needed(history, mode, limits)
     found = [Need(what=f"{wanted} officers' signatures, found {signed}", met=signed >= wanted)]
+    if history.mode and history.mode != mode:
+        said = f"no live order of mode {history.mode}, found {now.live} (`countersign cancel-all`)"
+        found.append(Need(what=said, met=now.live == 0))
     if not mode.risks_money:
         return tuple(found)
     said = "asked by the start" if doctor is None else f"exit code {doctor}"
+    green = Need(
+        what=f"a green `countersign doctor` ({said})", met=None if doctor is None else doctor == 0
+    )
+    promoted = Need(
+        what=f"a promotion record of model pair {model[:16]}.., that no newer report refuses"
+        " (`countersign promote`)",
+        met=model in history.promoted,
+    )
     return (
         *found,
-        Need(
-            what=f"a green `countersign doctor` ({said})",
-            met=None if doctor is None else doctor == 0,
-        ),
-        Need(
-            what=f"{SESSIONS_MIN} reconciled paper or shadow sessions on record,"
-            f" found {history.reconciled}",
-            met=history.reconciled >= SESSIONS_MIN,
-        ),
-        Need(what="registered digests (`countersign register`)", met=history.registered),
-        Need(
-            what=f"a promotion record of model pair {model[:16]}.. (`countersign promote`)",
-            met=model in history.promoted,
-        ),
+        green,
+        sessions_needed(history, now.deployment),
+        registration_needed(history, now.digests),
+        trial_needed(now.untried),
+        promoted,
+    )
+
+
+def sessions_needed(history: ModeHistory, wanted: DeploymentLimits | None) -> Need:
+    """Return whether enough sessions are on record, by the numbers of a signed policy."""
+    if wanted is None:
+        said = "the numbers of reconciled sessions in the signed policy (section `deployment`)"
+        return Need(what=said, met=False)
+    count, days, span = wanted.sessions_min, wanted.trading_days_min, wanted.session_span_min
+    found, on_days = history.meeting(wanted)
+    return Need(
+        what=f"{count.value} reconciled sessions of {span.value / _SECOND_US:g} s on {days.value}"
+        f" trading days, found {found} on {on_days}",
+        met=found >= count.value and on_days >= days.value,
+    )
+
+
+def registration_needed(history: ModeHistory, digests: Mapping[str, str]) -> Need:
+    """Return whether what would serve is what the newest registration names."""
+    registered = history.registered
+    names = sorted({*registered, *digests})
+    differing = [name for name in names if registered.get(name) != digests.get(name)]
+    if not registered:
+        return Need(what="registered digests (`countersign register`)", met=False)
+    said = f", differs: {', '.join(differing)}" if differing else ""
+    return Need(what=f"what serves as registered (`countersign register`){said}", met=not differing)
+
+
+def trial_needed(untried: str) -> Need:
+    """Return whether both officers signed a trial of the policy."""
+    said = f": {untried}" if untried else ""
+    return Need(
+        what=f"a trial of the policy that both officers signed (`countersign policy try`){said}",
+        met=not untried,
     )
 
 
@@ -110,6 +167,7 @@ def refuse_mode(
     signatures: Mapping[str, str],
     keys: Mapping[str, bytes],
     doctor: int | None = None,
+    now: RunsNow = RunsNow(),
 ) -> dict[str, str]:
     """Refuse a mode that may not begin; return the valid signatures that let it.
 
@@ -132,7 +190,9 @@ def refuse_mode(
         )
     limits = wanted.limits
     signed = signed_by(mode_statement(log, history, mode, limits), signatures, keys)
-    found = needs(history, mode, len(signed), doctor=doctor, model=wanted.model, limits=limits)
+    found = needs(
+        history, mode, len(signed), doctor=doctor, model=wanted.model, limits=limits, now=now
+    )
     missing = [one.what for one in found if not one.met]
     if missing:
         raise ModeRefusedError(

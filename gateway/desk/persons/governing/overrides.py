@@ -17,10 +17,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from audit.sequencer.ledger import Lane
+from gateway.desk.bodies.model import RequestModel, Words
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import all_signed, log_id, statement
-from gateway.desk.requests import SYMBOL_PATTERN, RequestModel, Words
+from gateway.desk.persons.statements import all_signed, statement
 from gateway.errors import OverrideRefusedError
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.overrides import (
     OverrideEnd,
     OverrideEnded,
@@ -31,7 +32,7 @@ from gateway.walk.journal.control.oversight.overrides import (
     override_key,
 )
 from gateway.walk.journal.decision import GATEWAY
-from risk.intent import Side
+from risk.intent import Side, Symbol
 from risk.rules.catalogue import RULES
 from risk.rules.control.overriding import liftable
 from risk.verdict import RuleId
@@ -54,7 +55,7 @@ class OverrideTerms(RequestModel):
 
     override_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="random bits, hex")]
     account: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")]
-    instrument: Annotated[str, Field(pattern=SYMBOL_PATTERN)]
+    instrument: Symbol
     side: Literal["BUY", "SELL"]
     rule: Annotated[str, Field(pattern=r"^R[0-9]{2}$", description="whose limit is lifted")]
     check: Annotated[

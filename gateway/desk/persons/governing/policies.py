@@ -11,6 +11,7 @@ Not here: files (`gateway.installation.policies`), what a policy says (`risk.pol
 from typing import Any, Final
 
 from gateway.desk.desk import Desk
+from gateway.desk.persons.governing.modes import sessions_needed
 from gateway.errors import PolicyRefusedError, SettingsError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.policies.cooling import announcement, early_said, wait_us
@@ -18,7 +19,9 @@ from gateway.installation.policies.packs import packs_said
 from gateway.installation.policies.policy import given_policy
 from gateway.installation.policies.trials import untried_said
 from gateway.walk.failpoints import reach
+from gateway.walk.journal.control.modes import Mode
 from gateway.walk.journal.run import policy_activated, policy_announced
+from gateway.walk.projections.modes import modes_on_record
 from risk.errors import RiskError
 from risk.policy.changes import PolicyChange, loosened, policy_changes
 from risk.policy.policy import Policy, check_succession, policy_digest
@@ -48,7 +51,8 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
     Raises:
         PolicyRefusedError: it is not signed by both, does not follow the one in force, is not valid
             now, contradicts the instruments, is looser than the packs that it names, names no trial
-            that this ledger has (outside paper mode), or is looser and must still wait (it is then
+            that this ledger has (outside paper mode), asks for more sessions than there are (pilot
+            and live), or is looser and must still wait (it is then
             announced on record); the old one stays in force.
         NotReadyError: a decision takes too long.
         AuditError: the ledger did not take the record. If it is unknown whether it did, every
@@ -62,6 +66,7 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
             return policy_state(desk) | {"seq": None, "changes": []}
         if said := untried_said(policy_digest(before), signed, own.tags.mode, own.reader):
             raise PolicyRefusedError(problem=said)
+        _keeps_mode(desk, signed.policy)
         _cooled(desk, signed.policy, caller.name, reason)
         draft = policy_activated(own.tags, signed, by=caller.name, reason=reason)
         reach("policy.checked")  # a crash here leaves the bundle: the next start activates it
@@ -69,6 +74,16 @@ def follow_policy(desk: Desk, caller: Caller, reason: str) -> dict[str, Any]:
         reach("policy.recorded")  # a crash here leaves the new policy on record and in the folder
     changed = [change_said(one) for one in policy_changes(before, signed.policy)]
     return policy_state(desk) | {"seq": record.seq, "changes": changed}
+
+
+def _keeps_mode(desk: Desk, after: Policy) -> None:
+    """Refuse a policy under which the present mode could not have begun."""
+    own = desk.own
+    if Mode(own.tags.mode).risks_money:
+        need = sessions_needed(modes_on_record(own.reader), after.deployment)
+        if not need.met:
+            problem = f"mode {own.tags.mode} needs {need.what}"
+            raise PolicyRefusedError(problem=problem)
 
 
 def _cooled(desk: Desk, after: Policy, by: str, reason: str) -> None:

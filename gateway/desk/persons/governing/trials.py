@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.model import RequestModel
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import log_id
-from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.trials import PolicyTried, policy_tried
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.outbox import DECISION_PREFIX

@@ -9,16 +9,13 @@ Not here: who may annotate (`surfaces`), blind answers (`reviews`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, Field
+from typing import Any
 
 from audit.evidence.bundle import annotations_of
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.oversight import AnnotationBody
 from gateway.desk.desk import DeskParts
-from gateway.desk.requests import RequestModel
-from gateway.errors import IntakeError, RequestError, UnknownDecisionError
-from gateway.feeds.text import refuse_hidden_text
+from gateway.errors import RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal.control.oversight.annotations import (
     AnnotationSort,
@@ -26,42 +23,6 @@ from gateway.walk.journal.control.oversight.annotations import (
     decision_annotated,
 )
 from risk.windows.review import ReviewAnswer
-
-
-def _shown(text: str) -> str:
-    try:
-        refuse_hidden_text(text, where="text")
-    except IntakeError as refusal:
-        raise ValueError(refusal.problem) from None
-    return text
-
-
-class AnnotationBody(RequestModel):
-    """An annotation; the same client key is one annotation."""
-
-    sort: Annotated[
-        str,
-        Field(
-            pattern=f"^({'|'.join(AnnotationSort)})$",
-            description="dissent: you would have decided otherwise",
-        ),
-    ] = AnnotationSort.REMARK.value
-    text: Annotated[
-        str,
-        Field(min_length=1, max_length=2_000, description="your words; name nobody"),
-        AfterValidator(_shown),
-    ]
-    instead: Annotated[
-        str | None,
-        Field(
-            pattern=f"^({'|'.join(ReviewAnswer)})$",
-            description="of a dissent: the order that you would have wanted",
-        ),
-    ] = None
-    about_seq: Annotated[
-        int | None, Field(ge=0, description="record of the decision that it is about")
-    ] = None
-    client_key: Annotated[str, Field(pattern=r"^[!-~]{1,80}$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,11 @@
 Not here: who may (`surfaces`), reading a case (`case_files`).
 """
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
-
+from gateway.desk.bodies.oversight import CaseNoteBody, CaseStateBody
 from gateway.desk.desk import DeskParts
 from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
-from gateway.desk.requests import RequestModel
 from gateway.walk.journal.control.oversight.cases import (
     CaseMoved,
     CaseNoted,
@@ -17,22 +15,6 @@ from gateway.walk.journal.control.oversight.cases import (
     case_moved,
     case_noted,
 )
-
-_Text = Annotated[str, Field(min_length=1, max_length=2_000)]
-
-
-class CaseNoteBody(RequestModel):
-    """A note on a case; the same client key is one note."""
-
-    text: _Text
-    client_key: Annotated[str, Field(pattern=r"^[!-~]{1,80}$")]
-
-
-class CaseStateBody(RequestModel):
-    """Another state of a case, and why."""
-
-    state: Annotated[str, Field(pattern=f"^({'|'.join(CaseState)})$")]
-    reason: _Text
 
 
 def cases_document(own: DeskParts) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import CriteriaBody
 from gateway.desk.desk import DeskParts
-from gateway.desk.persons.statements import all_signed, log_id, statement
-from gateway.desk.requests import RequestModel
+from gateway.desk.persons.statements import all_signed, statement
 from gateway.errors import RequestError
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.fairness import FairnessAgreed, fairness_agreed
 from risk.errors import DocumentError
 from risk.forms.documents import document_of
@@ -29,13 +30,6 @@ from risk.windows.fairness.criteria import (
 )
 
 PURPOSE: Final = "fairness criteria"
-
-
-class CriteriaBody(RequestModel):
-    """Criteria, and both officers' signatures over them, hex by role."""
-
-    criteria: dict[str, Any]
-    signatures: dict[str, str]
 
 
 def criteria_statement(log: str, criteria: FairnessCriteria) -> bytes:

@@ -5,56 +5,19 @@ gateway checks that size and root are this log's; whether the rows follow from t
 checks (`countersign fairness --check`).
 """
 
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.tlog.tiles import root_from
+from gateway.desk.bodies.fairness import FairnessRunBody
 from gateway.desk.desk import DeskParts
 from gateway.desk.persons.oversight.criteria import criteria_on
-from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
-from gateway.walk.journal.control.fairness import TESTS, FairnessTested, fairness_tested
+from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
 from risk.windows.fairness.criteria import criteria_digest
 
-ROWS_MAX: Final = 400
 LISTED_MAX: Final = 50
-_Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_Text = Annotated[str, Field(max_length=200)]
-
-
-class FairnessRowBody(RequestModel):
-    """One test of one group; `finding` is how it ended."""
-
-    test: _Text
-    attribute: _Text
-    finding: Annotated[str, Field(pattern=r"^(flagged|not flagged|insufficient|does not apply)$")]
-    subject: _Text | None = None
-    group: _Text | None = None
-    cases: Annotated[int, Field(ge=0)] | None = None
-    observed: int | None = None
-    limit: int | None = None
-    unit: _Text | None = None
-    p_value: _Text | None = None
-    because: _Text | None = None
-
-
-class FairnessRunBody(RequestModel):
-    """A run of the tests, as `countersign fairness` made it."""
-
-    first_day: _Day
-    last_day: _Day
-    size: Annotated[int, Field(ge=1)]
-    root: _Digest
-    cases: Annotated[int, Field(ge=1)]
-    deals: Annotated[int, Field(ge=1, le=100_000)]
-    criteria: dict[str, Any]
-    criteria_digest: _Digest
-    results: Annotated[list[FairnessRowBody], Field(min_length=1, max_length=ROWS_MAX)]
-    tests: Annotated[str, Field(pattern=f"^{TESTS}$")]
 
 
 def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, Any]:

@@ -8,55 +8,28 @@ Rules:
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import JustificationBody
 from gateway.desk.desk import DeskParts
 from gateway.desk.persons.oversight.swaps import recorded_swaps
-from gateway.desk.persons.statements import all_signed, log_id, statement
-from gateway.desk.requests import RequestModel, Words
+from gateway.desk.persons.statements import all_signed, statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.justifications import (
     JUSTIFICATION_KINDS,
     FairnessSources,
     JustificationEntered,
     JustificationTerms,
-    Mechanism,
     justification_entered,
     justification_key,
 )
-from risk.intent import Side
 
 PURPOSE: Final = "fairness justification"
 LIFE_US: Final = 180 * 86_400_000_000
 LISTED: Final = 200
-_CODE: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-_Time = Annotated[int, Field(ge=0, le=2**53 - 1)]
-
-
-class JustificationBody(RequestModel):
-    """An entry to register; its terms are what both officers sign."""
-
-    ref: Annotated[str, Field(pattern=_CODE, description="your name of the entry")]
-    mechanism: Annotated[str, Field(pattern=f"^({'|'.join(Mechanism)})$")]
-    attribute: Annotated[str, Field(pattern=_CODE, description="as the lexicon names it")]
-    asset_class: Annotated[str, Field(pattern=_CODE)]
-    side: Annotated[str, Field(pattern=f"^$|^({'|'.join(Side)})$", description="empty: both")] = ""
-    horizon_us_max: Annotated[int, Field(ge=1, le=2**53 - 1)]
-    bound_bp: Annotated[int, Field(ge=0, le=10_000)]
-    valid_from_us: _Time
-    valid_to_us: _Time
-    evidence: Annotated[
-        list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(min_length=1, max_length=16)
-    ]
-    dissent: Words = ""
-    supersedes: Annotated[str, Field(pattern=f"^$|{_CODE}")] = ""
-    signatures: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]] = Field(
-        default_factory=dict
-    )
 
 
 def terms_of(actor: str, body: JustificationBody) -> JustificationTerms:

@@ -15,19 +15,18 @@ Not here: the draw and the statistic (`risk.windows.review`).
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.clock import days_between
+from gateway.desk.bodies.oversight import ReviewAnswerBody, ReviewBody
 from gateway.desk.desk import DeskParts
 from gateway.desk.persons.oversight.fairness import root_of
-from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError, ReviewRefusedError, UnknownDecisionError
 from gateway.walk.journal.control.access import ReadRecorded
 from gateway.walk.journal.control.oversight.reviews import (
@@ -41,27 +40,9 @@ from gateway.walk.journal.forecast import SnapshotTaken
 from gateway.walk.projections.outbox import DECISION_PREFIX
 from risk.windows.review import Agreement, ReviewAnswer, agreement, drawn
 
-COUNT: Final = 5
-COUNT_MAX: Final = 50
 LISTED_MAX: Final = 52
 BARS_SHOWN: Final = 60
 SHOWN_KINDS: Final = (Kind.SNAPSHOT_TAKEN, Kind.QUOTE_TAKEN, Kind.INTENT_PROPOSED)
-_Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-
-
-class ReviewBody(RequestModel):
-    """A sample to draw: decisions that were proposed on these days, UTC."""
-
-    first_day: _Day
-    last_day: _Day
-    count: Annotated[int, Field(ge=1, le=COUNT_MAX)] = COUNT
-
-
-class ReviewAnswerBody(RequestModel):
-    """A reviewer's answer to one decision of a sample."""
-
-    answer: Annotated[str, Field(pattern=f"^({'|'.join(ReviewAnswer)})$")]
-    note: Annotated[str, Field(min_length=1, max_length=500)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +100,7 @@ def draw_review(own: DeskParts, actor: str, body: ReviewBody) -> dict[str, Any]:
         RequestError: a day is no date, or nothing was proposed on these days.
         AuditError: the ledger does not take it.
     """
-    first, last = _days(body)
+    first, last = (one.isoformat() for one in days_between(body.first_day, body.last_day))
     for one in read_reviews(own.reader):
         if (one.drawn.first_day, one.drawn.last_day) == (first, last):
             return one.document()
@@ -303,16 +284,6 @@ def _looked(record: Record, said: Iterable[tuple[ReviewAnswered, ReviewAnswer]])
 
 def _day_of(record: Record) -> str:
     return datetime.fromtimestamp(record.recorded_at_us // 1_000_000, tz=UTC).date().isoformat()
-
-
-def _days(body: ReviewBody) -> tuple[str, str]:
-    try:
-        first, last = (date.fromisoformat(day) for day in (body.first_day, body.last_day))
-    except ValueError as error:
-        raise RequestError(problem=f"{error}: write a day as 2026-11-16") from None
-    if first > last:
-        raise RequestError(problem=f"{last} is before {first}")
-    return first.isoformat(), last.isoformat()
 
 
 def _digest(sheet: dict[str, Any]) -> str:

@@ -6,21 +6,18 @@ identity moved nothing, and that floor, bound and flags follow from the effects.
 """
 
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import EffectBody, SwapsBody
 from gateway.desk.desk import DeskParts
-from gateway.desk.requests import RequestModel
 from gateway.errors import RequestError
 from gateway.walk.journal.control.oversight.swaps import TESTED, SwapsTested, swaps_tested
 from gateway.walk.journal.forecast import ForecastMade
 from inference.forecast.forecast import Forecast
 from inference.forecast.swaps import (
     UNMOVED,
-    Attribute,
     Moved,
     bound_1e8,
     flagged,
@@ -33,49 +30,6 @@ from risk.policy.families.listed.fairness import FairnessLexicon
 from risk.windows.fairness.holm import holm
 
 LISTED_MAX: Final = 50
-_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_Distance = Annotated[int, Field(ge=0, le=2**53 - 1)]
-_P = Annotated[str, Field(pattern=r"^[0-9]{1,6}/[1-9][0-9]{0,5}$")]
-_Term = Annotated[str, Field(min_length=2, max_length=60)]
-_TestedAttribute = Annotated[
-    str, Field(pattern=f"^({'|'.join(one for one in Attribute if one != Attribute.NEUTRAL)})$")
-]
-
-
-class EffectBody(RequestModel):
-    """What identity or placebo did; a placebo without its words is `absent`."""
-
-    result: Literal["tested", "absent"] = "tested"
-    distance_1e8: _Distance = 0
-    flips: bool = False
-    p_value: _P = "1/1"
-
-
-class SwapRowBody(EffectBody):
-    """What one pair did."""
-
-    attribute: _TestedAttribute
-    terms: Annotated[
-        list[Annotated[list[_Term], Field(min_length=2, max_length=2)]],
-        Field(min_length=1, max_length=8),
-    ]
-    flagged: bool
-    significant: bool = False
-
-
-class SwapsBody(RequestModel):
-    """A run of the swaps, as `countersign swaps` made it."""
-
-    decision_id: Annotated[str, Field(min_length=1, max_length=128)]
-    model: _Digest
-    swaps_digest: _Digest
-    paths: Annotated[int, Field(ge=1, le=2048)]
-    identity: EffectBody
-    placebo: EffectBody
-    floor_1e8: _Distance
-    iqr_1e8: _Distance
-    bound_1e8: _Distance
-    pairs: Annotated[list[SwapRowBody], Field(min_length=1, max_length=8)]
 
 
 def record_swaps(own: DeskParts, actor: str, body: SwapsBody) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from fix.dialects.profile import OrderTags, Profile, simulator_profile
 from fix.orders.state import OrderState
 from fix.session.link import HandResult
-from fix.wire.identity import cl_ord_id
 from fix.wire.messages import new_order, parse
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import Past, matches, same
@@ -69,8 +68,8 @@ def order_sending(past: Past, record: Record) -> str:
     )
     draft = journal.order_sending(
         replace(past.standing, approving=approving),
-        cl_ord_id(approving.leaf),
         fields,
+        session=str(past.run.fix_profile.get("name", "")) if announced.session else "",
         kill_epoch=order.kill_epoch,
         send_before_us=order.send_before_us,
         market_now_us=announced.market_now_us,
@@ -180,7 +179,8 @@ def decision_sealed(past: Past, record: Record) -> str:
     judged = any(r.kind is Kind.VERDICT_GIVEN and r.seq < record.seq for r in past.records)
     unjudged = not judged and sealed.outcome in {"no_trade", "no_forecast"}
     named = past.named_in(record) if unjudged else {}
-    said = {name: value for name, value in record.body.items() if name != "account"}
+    same("decision_sealed", "mode", record.body.get("mode", past.tags.mode), past.tags.mode)
+    said = {name: value for name, value in record.body.items() if name not in {"account", "mode"}}
     same("decision_sealed", "payload", {"outcome": sealed.outcome, **named}, said)
     return sealed.outcome
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 from audit.files import appearing
 from audit.signers.file import write_new
 from gateway.desk.persons.oversight.criteria import agreed, criteria_document, criteria_statement
-from gateway.desk.persons.statements import log_id
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.officers import read_officer
 from gateway.installation.local.client import post
 from gateway.installation.place import Place, attached

@@ -63,10 +63,9 @@ def draft(settings: Settings, file: Path, given: Mapping[str, Any], minutes: int
     text = override_statement(str(found["log_id"]), terms).decode()
     document = {"log_id": found["log_id"], "terms": terms.model_dump(mode="json")}
     _write(file, {**document, "signatures": {}})
-    worth, cents = divmod(terms.notional_max_minor, 100)
     sys.stdout.write(
         f"{text}\n\nfor {minutes} minutes from now: one order of at most {terms.qty_max_lots:,}"
-        f" lots, worth at most {worth:,}.{cents:02}\n"
+        f" lots, worth at most {terms.notional_max_minor:,} minor units\n"
         f"in {file}; each officer: countersign override sign {file} --key KEY\n"
     )
     return 0

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from gateway.desk.persons.governing.trials import misfits, recorded_trials
-from gateway.desk.persons.statements import log_id
 from gateway.errors import RequestError
 from gateway.evidence.answers.policy_trial import (
     Trial,
@@ -18,6 +17,7 @@ from gateway.evidence.answers.policy_trial import (
     try_policy,
 )
 from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.rotation import held_against_key, open_ledger, stopped
 from gateway.installation.local.client import post
 from gateway.installation.place import Place, attached

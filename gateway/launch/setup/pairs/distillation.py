@@ -28,8 +28,8 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.statements import log_id
 from gateway.errors import RequestError
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.rotation import held_against_key
 from gateway.installation.place import attached
 from gateway.installation.settings import Settings

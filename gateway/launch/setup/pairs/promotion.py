@@ -23,12 +23,13 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway import clock
-from gateway.desk.persons.statements import all_signed, log_id, signed_by, statement
+from gateway.desk.persons.statements import all_signed, signed_by, statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
+from gateway.installation.keys.kept_signatures import PROMOTED, keep_signature, kept_signatures
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
-from gateway.installation.keys.mode_mark import PROMOTED, keep_signature, signed_mode
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.officers import read_officer
 from gateway.installation.keys.rotation import held_against_key, open_ledger, stopped
 from gateway.installation.place import attached
@@ -234,7 +235,7 @@ def record_promotion(settings: Settings) -> int:
         with held_against_key(place) as reader:
             record, tested = _newest(settings, reader)
             log = log_id(reader, settings.ledger.origin)
-        signatures = signed_mode(place.state.keys, PROMOTED)
+        signatures = kept_signatures(place.state.keys, PROMOTED)
         keys = Keyring(place.state.keys).public_keys()
         signed = promotion_statement(log, tested, record.seq)
         if not all_signed(signed, signatures, keys):

@@ -1,13 +1,10 @@
-"""Routes of operators and officers, one module per resource.
+"""Routes of operators and officers that are no act of the table: asked in a form of their own.
 
-Not here: what agents and feeds ask.
+Not here: what agents and feeds ask, acts (`gateway.acts`).
 
-    kill         POST /v1/kill, POST /v1/kill/release
-    stops        GET /v1/stops, POST /v1/stops/...
-    overrides    GET and POST /v1/overrides, POST /v1/overrides/{override_id}/withdraw
-    differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
-    backfill     POST /v1/market/backfill
-    adjustments  GET and POST /v1/adjustments
-    oversight/   fairness, cases, reviews, scores, own publications, figures of days
-    policies     GET /v1/policy, POST /v1/policy/follow
+    kill         POST /v1/kill, /v1/kill/drill, /v1/kill/release: works without the ledger
+    backfill     POST /v1/market/backfill: items of a file
+    flow         GET /v1/flow: refusals and times of a range of days
+    scores       GET /v1/scores: how forecasts did
+    engine_adds  GET /v1/engine-adds: an account against its GJR twin
 """

@@ -36,6 +36,7 @@ from inference.forecast.forecast import Forecast, forecast_from_document
 from inference.snapshot import Snapshot, snapshot_from_document
 from inference.speculation.evidence_bytes import read_evidence
 from inference.speculation.rounds import QTable
+from risk.forms.money import minor_digits
 
 PAST_SHOWN = 20
 HISTORY_SHOWN = 120
@@ -156,7 +157,7 @@ def decision_view(
     happened = _marks(reader, records[0].seq, taken) if snapshot else ()
     made, beside = last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE)
     keys = ("target", "placebo")
-    target, placebo = _forecasts(made, beside, snapshot, happened, tick, *keys)
+    target, placebo = _forecasts(made, beside, snapshot, happened, (currency, tick), *keys)
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
     )
@@ -252,7 +253,7 @@ def _renewed(
         return None
     steps = steps_of(later, *unit)
     target, placebo = _forecasts(
-        steps.made, steps.placebo, snapshot, happened, unit[1], "renewed-target", "renewed-placebo"
+        steps.made, steps.placebo, snapshot, happened, unit, "renewed-target", "renewed-placebo"
     )
     return RenewedView(
         compared=compared(steps_of(shown, *unit), steps, Body(given).child("band")),
@@ -320,9 +321,10 @@ def _history(snapshot: Snapshot, currency: str, tick: int) -> Markup:
         key="history",
         title=f"Closes of {snapshot.instrument}",
         desc=f"{len(bars)} closes from {first} to {last}, the last at"
-        f" {formats.price(bars[-1].close_ticks, tick)} {currency}",
+        f" {formats.price(bars[-1].close_ticks, tick, currency)} {currency}",
     )
-    line = Line(name="close", values=tuple(bar.close_ticks * tick / 100 for bar in bars))
+    unit = 10 ** minor_digits(currency)
+    line = Line(name="close", values=tuple(bar.close_ticks * tick / unit for bar in bars))
     return line_plot((line,), caption, labels=(first, last), zero=False)
 
 
@@ -331,13 +333,13 @@ def _forecasts(
     placebo: Body,
     snapshot: Snapshot | None,
     happened: tuple[int, ...],
-    tick: int,
+    unit: tuple[str, int],
     *keys: str,
 ) -> tuple[ForecastView | None, ForecastView | None]:
     read = [_forecast(made.fields.get("forecast")), _forecast(placebo.fields.get("forecast"))]
     if snapshot is None:
         return None, None
-    fans = [_fan(f, snapshot, happened, tick) if f else None for f in read]
+    fans = [_fan(f, snapshot, happened, unit) if f else None for f in read]
     limits = fan_range(*(fan for fan in fans if fan))
     views: list[ForecastView | None] = []
     for forecast, fan, key in zip(read, fans, keys, strict=True):
@@ -365,16 +367,19 @@ def _forecast(document: JSON) -> Forecast | None:
         return None
 
 
-def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...], tick: int) -> Fan:
-    bars = snapshot.bars[-PAST_SHOWN:]
-    last = bars[-1].close_ticks * tick / 100
+def _fan(
+    forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...], unit: tuple[str, int]
+) -> Fan:
+    """Return the fan; `unit` is the currency, and one price step in minor units."""
+    bars, tick, one = snapshot.bars[-PAST_SHOWN:], unit[1], 10 ** minor_digits(unit[0])
+    last = bars[-1].close_ticks * tick / one
     return Fan(
-        past=tuple(bar.close_ticks * tick / 100 for bar in bars),
+        past=tuple(bar.close_ticks * tick / one for bar in bars),
         bands=tuple(
             (level, tuple(last * exp(value / 1e8) for value in row))
             for level, row in zip(forecast.levels_bp, forecast.quantiles_1e8, strict=True)
         ),
-        actual=tuple(ticks * tick / 100 for ticks in happened[: forecast.horizon]),
+        actual=tuple(ticks * tick / one for ticks in happened[: forecast.horizon]),
         labels=(
             formats.day(bars[0].close_time_us),
             f"as of {formats.day(forecast.as_of_us)}",

@@ -1,7 +1,13 @@
 """Numbers and times as a person reads them; most are also filters of the templates."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from risk.forms.money import minor_digits
 
 DASH = "–"
 _FINE_MS, _MINUTES_MS = 10_000, 180_000
@@ -27,19 +33,25 @@ def day(time_us: int | None) -> str:
     return DASH if time_us is None else f"{_EPOCH + timedelta(microseconds=time_us):%Y-%m-%d}"
 
 
-def price(ticks: int | None, tick_minor: int = 1) -> str:
-    """Return a price in ticks of so many cents as decimal text."""
-    return DASH if ticks is None else f"{Decimal(ticks * tick_minor) / 100:,.2f}"
+def price(ticks: int | None, tick_minor: int = 1, currency: str = "USD") -> str:
+    """Return a price in ticks of so many minor units of a currency as decimal text."""
+    return DASH if ticks is None else major(ticks * tick_minor, currency)
 
 
-def money(minor: int | None) -> str:
-    """Return cents as decimal text, signed only when negative."""
-    return DASH if minor is None else f"{Decimal(minor) / 100:,.2f}".replace("-", "−")
+def money(minor: int | None, currency: str = "USD") -> str:
+    """Return minor units of a currency as decimal text, signed only when negative."""
+    return DASH if minor is None else major(minor, currency).replace("-", "−")
 
 
-def signed_money(minor: int | None) -> str:
-    """Return cents as decimal text, always signed unless zero."""
-    return DASH if minor is None else f"{Decimal(minor) / 100:+,.2f}".replace("-", "−")
+def signed_money(minor: int | None, currency: str = "USD") -> str:
+    """Return minor units of a currency as decimal text, always signed unless zero."""
+    return DASH if minor is None else major(minor, currency, "+").replace("-", "−")
+
+
+def major(minor: int, currency: str, sign: str = "") -> str:
+    """Return minor units as decimal text with thousands separators."""
+    digits = minor_digits(currency)
+    return f"{Decimal(minor).scaleb(-digits):{sign},.{digits}f}"
 
 
 def bp(value: int | None) -> str:
@@ -123,15 +135,26 @@ def milliseconds(value_us: int | None) -> str:
     return DASH if value_us is None else f"{value_us / 1000:,.1f} ms"
 
 
-FILTERS = {
+def _in_the_books_money(shown: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter whose money is in the currency of the page's book.
+
+    A template that imports a macro with money does it `with context`.
+    """
+
+    @pass_context
+    def _filter(context: Context, value: int | None, *terms: int) -> str:
+        frame = context.get("frame")
+        return shown(value, *terms, currency="USD" if frame is None else frame.currency)
+
+    return _filter
+
+
+FILTERS: dict[str, Callable[..., str]] = {
     function.__name__: function
     for function in (
         when,
         exactly,
         day,
-        price,
-        money,
-        signed_money,
         bp,
         log_return,
         volatility,
@@ -144,3 +167,4 @@ FILTERS = {
         milliseconds,
     )
 }
+FILTERS |= {one.__name__: _in_the_books_money(one) for one in (price, money, signed_money)}

@@ -22,6 +22,7 @@ from gateway.walk.projections.book import (
     twin_events,
 )
 from risk.errors import RiskError
+from risk.forms.money import minor_digits
 from risk.state.book import Book
 from risk.state.busts import BookFold
 
@@ -211,6 +212,8 @@ def adjustment_row(record: Record) -> AdjustmentRow:
     done = BookAdjusted.of(record)
     said = {
         "ratio": done.terms.get("ratio"),
+        "from": done.terms.get("effective"),
+        "records": done.terms.get("marks"),
         "lots": ", ".join(f"{lots:+,} {name}" for name, lots in sorted(done.lots.items())),
         "at": done.terms.get("price"),
         "amount": done.terms.get("amount"),
@@ -249,15 +252,18 @@ def _plots(points: Sequence[Point], names: tuple[str, ...], currency: str) -> tu
     labels = (formats.day(points[0].time_us), formats.day(points[-1].time_us))
     span = f"from {labels[0]} to {labels[1]}, {len(points)} closes; at the end"
     end = points[-1]
+    unit = 10 ** minor_digits(currency)
     profits = [
-        tuple((b.equity_minor - b.deposit_minor) / 100 for b in books) for books in _books(points)
+        tuple((b.equity_minor - b.deposit_minor) / unit for b in books) for books in _books(points)
     ]
+    gained = end.book.equity_minor - end.book.deposit_minor
+    twin_gained = end.placebo.equity_minor - end.placebo.deposit_minor
     twins = ("target model", "placebo twin (table only, never sent)")
     caption = Caption(
         key="pnl",
         title="Profit and loss of the target model and of the placebo twin",
-        desc=f"{span} {formats.signed_money(end.book.equity_minor - end.book.deposit_minor)} and"
-        f" {formats.signed_money(end.placebo.equity_minor - end.placebo.deposit_minor)} {currency}",
+        desc=f"{span} {formats.signed_money(gained, currency)} and"
+        f" {formats.signed_money(twin_gained, currency)} {currency}",
     )
     lines = dict(zip(twins, profits, strict=True))
     plots = [_plot(f"Profit and loss, {currency}, after fees", lines, caption, labels)]

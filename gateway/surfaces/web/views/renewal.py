@@ -103,9 +103,9 @@ def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Co
         ),
         (
             f"Limit, {shown.currency}",
-            lambda s: formats.price(_number(s, "limit_ticks"), s.tick),
+            lambda s: formats.price(_number(s, "limit_ticks"), s.tick, s.currency),
             " to ".join(
-                formats.price(band.whole(f"price_{end}_ticks"), shown.tick)
+                formats.price(band.whole(f"price_{end}_ticks"), shown.tick, shown.currency)
                 for end in ("low", "high")
             ),
         ),

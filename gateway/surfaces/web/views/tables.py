@@ -158,11 +158,11 @@ def measured(value: int | None, unit: str, currency: str, tick: int = 1) -> str:
     if value is None:
         return formats.DASH
     shown = {
-        "minor": lambda: f"{formats.money(value)} {currency}",
+        "minor": lambda: f"{formats.money(value, currency)} {currency}",
         "bp": lambda: formats.bp(value),
         "pct": lambda: f"{formats.whole(value)} %",
         "us": lambda: formats.duration(value),
-        "ticks": lambda: f"{formats.price(value, tick)} {currency}".replace("-", "−"),
+        "ticks": lambda: f"{formats.price(value, tick, currency)} {currency}".replace("-", "−"),
         "log_return_1e8": lambda: formats.log_return(value),
         "flag": lambda: {0: "no fault", 1: "fault"}.get(value, str(value)),
         "count": lambda: formats.whole(value),

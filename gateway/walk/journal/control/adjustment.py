@@ -21,6 +21,7 @@ class AdjustmentSort(StrEnum):
     CASH = "cash"
     TRADE = "trade"
     GIVE_UP = "give_up"
+    MARK = "mark"
 
 
 class PositionOpened(Contents, frozen=True, kw_only=True):
@@ -42,6 +43,10 @@ class BookAdjusted(Contents, frozen=True, kw_only=True):
         amount_minor: cash that came in, or went out; of an opening, the cash there is.
         fill: a trade by phone, or what a give-up takes out.
         split: how many lots there are now, of how many before.
+        effective_us: of a split, bars that closed until then are from before it; None in records
+            that restate no bars.
+        marks: the first and last record of the marks that a correction is about.
+        mark_ticks: what they should have been; None if the mark before them should have stood.
         reference: the other side's name of it, such as the broker's ExecID.
         trade: the trade as text in the instrument's units, for verifiers.
     """
@@ -61,6 +66,9 @@ class BookAdjusted(Contents, frozen=True, kw_only=True):
     fill: Fill | None = None
     split: tuple[int, int] | None = None
     positions: tuple[PositionOpened, ...] = ()
+    effective_us: int | None = None
+    marks: tuple[int, int] | None = None
+    mark_ticks: int | None = None
     reference: str = ""
     trade: dict[str, str] | None = None
 

@@ -5,7 +5,7 @@ Not here: the resolution's writer (`gateway.desk.persons.resolution`).
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
@@ -26,10 +26,20 @@ class DifferenceCause(StrEnum):
     REJECT_UNMATCHED = "REJECT_UNMATCHED"
     OVERFILLED = "OVERFILLED"
     PRICE_BEYOND_LIMIT = "PRICE_BEYOND_LIMIT"
+    FEE_OPEN = "FEE_OPEN"
+    NO_LONGER_KNOWN = "NO_LONGER_KNOWN"
 
 
-BREACHES: Final = frozenset({DifferenceCause.OVERFILLED, DifferenceCause.PRICE_BEYOND_LIMIT})
-"""Causes in which the sides agree: a trade is booked that broke its order."""
+BREACHES: Final = frozenset(
+    {
+        DifferenceCause.OVERFILLED,
+        DifferenceCause.PRICE_BEYOND_LIMIT,
+        DifferenceCause.FEE_OPEN,
+        DifferenceCause.NO_LONGER_KNOWN,
+    }
+)
+"""Causes in which the lots agree: a trade broke its order or has an open fee, or the broker lost
+the order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +52,9 @@ class Found:
         book_lots: The book's side; None when it is unknown.
         broker_lots: The broker's side; None when it is unknown.
         resent: Whether the broker's message was a resend (43=Y), which may be long out of date.
+        detail: What is wrong with the broker's message, with the tag.
+        exec_id: The broker's ExecID (17) of the trade that could not be booked, or empty.
+        odd_units: The broker's units beyond its whole lots, which cannot be booked.
     """
 
     cause: DifferenceCause
@@ -51,6 +64,9 @@ class Found:
     book_lots: int | None
     broker_lots: int | None
     resent: bool = field(default=False, compare=False)
+    detail: str = field(default="", compare=False)
+    exec_id: str = field(default="", compare=False)
+    odd_units: int = 0
 
     @property
     def subject(self) -> tuple[str, ...]:
@@ -80,6 +96,9 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
             "session": session,
             "source": source,
             **({"resent": True} if found.resent else {}),
+            **({"detail": found.detail} if found.detail else {}),
+            **({"exec_id": found.exec_id} if found.exec_id else {}),
+            **({"odd_units": found.odd_units} if found.odd_units else {}),
         },
         actor="gateway",
         idem_key=f"difference:{session}:{source}:{number}:{about}",
@@ -94,6 +113,9 @@ class BookDifference(Contents, frozen=True, kw_only=True):
     broker_lots: int | None
     account: str | None = None
     resent: bool = False
+    detail: str = ""
+    exec_id: str = ""
+    odd_units: int = 0
 
     @property
     def found(self) -> Found:
@@ -106,6 +128,9 @@ class BookDifference(Contents, frozen=True, kw_only=True):
             book_lots=self.book_lots,
             broker_lots=self.broker_lots,
             resent=self.resent,
+            detail=self.detail,
+            exec_id=self.exec_id,
+            odd_units=self.odd_units,
         )
 
 
@@ -115,6 +140,8 @@ class DifferenceResolved(Contents, frozen=True, kw_only=True):
     Attributes:
         with_seq: another difference of the order whose resolution this record follows.
         adjustment: what is booked; records of earlier versions do not name its decision.
+        terms: what the officers signed, as they wrote it; None in records of earlier versions.
+        trade: the adjustment as text in the instrument's units, for verifiers.
         book_lots: the book's side at the resolution; None in records of earlier versions.
     """
 
@@ -127,3 +154,5 @@ class DifferenceResolved(Contents, frozen=True, kw_only=True):
     decision_id: str | None = None
     book_lots: int | None = None
     broker_lots: int | None = None
+    terms: dict[str, Any] | None = None
+    trade: dict[str, str] | None = None

@@ -79,6 +79,7 @@ def evaluate(
     dropped = sum(h.dropped for h in histories)
     if dropped:
         notes.append(f"{dropped} rows without a price, at weekends or with a bad print left out")
+    notes += _fallbacks(scored)
     say(f"scored     {len(scored)} series")
     own = "model" if question.pair is not None else "gjr-t"
     ranged = sum(h.has_range for h in histories)
@@ -201,6 +202,20 @@ def _scored(
         progress(done, total, history.name)
         found[history.name] = scores
     return found
+
+
+def _fallbacks(scored: dict[str, dict[str, Floats]]) -> list[str]:
+    """Return a note for each series whose scale had no fit at some origins."""
+    shares = {
+        name: float(scores["model/1/fallback"].mean())
+        for name, scores in sorted(scored.items())
+        if "model/1/fallback" in scores
+    }
+    return [
+        f"FALLBACK: {name} had no fit of its scale at {share:.0%} of origins; default laws stood in"
+        for name, share in shares.items()
+        if share > 0.0
+    ]
 
 
 def _tell(

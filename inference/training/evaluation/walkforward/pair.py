@@ -15,7 +15,7 @@ import torch
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import ScaledCodec, codec_named
 from inference.errors import RegistryError
-from inference.scale.fitted import ScaleFit
+from inference.scale.fitted import NO_FIT, ScaleFit
 from inference.scale.fitting import Fits
 from inference.scale.ranges import range_variance
 from inference.snapshot import Bar, Frequency, Snapshot
@@ -91,11 +91,14 @@ class PairForecaster:
             own = {} if drawn is None else self._ends(prompt, drawn[index], horizons)
             table_tokens = self._table_tokens(prompt, max(horizons, default=0), rng)
             first = self._table[self._codec.table_state(prompt.token_ids)]
+            away = prompt.scale is not None and prompt.scale.fit.fitter == NO_FIT
             found.append(
                 {
-                    "model": Predicted(law=binned(rows[index], sigma), ends=own),
+                    "model": Predicted(law=binned(rows[index], sigma), ends=own, fallback=away),
                     "table": Predicted(
-                        law=binned(first, sigma), ends=self._ends(prompt, table_tokens, horizons)
+                        law=binned(first, sigma),
+                        ends=self._ends(prompt, table_tokens, horizons),
+                        fallback=away,
                     ),
                 }
             )

@@ -127,8 +127,10 @@ def _alone(part: Mapping[str, Scores], name: str, horizon: int) -> dict[str, Any
     inside = {
         str(c): round(float((np.abs(together - 0.5) <= c / 200.0).mean()), 4) for c in COVERED
     }
+    away = [s[key] for s in part.values() if (key := f"{name}/1/fallback") in s]
     return {
         "origins": len(together),
+        "fallback_share": round(float(np.concatenate(away).mean()), 4),
         "coverage": inside,
         "pit": {"distance": round(gap, 4), "p": _shown(p), "histogram": counts.tolist()},
     }

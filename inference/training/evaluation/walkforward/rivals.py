@@ -42,10 +42,14 @@ _FLOOR: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """A one-bar law, and sampled cumulative returns by horizon."""
+    """A one-bar law, and sampled cumulative returns by horizon.
+
+    `fallback` is whether its scale had the default laws, because the series had no fit.
+    """
 
     law: BinnedLaw
     ends: dict[int, Floats]
+    fallback: bool = False
 
 
 Rival = Callable[[History, tuple[int, ...], np.random.Generator], Predicted | None]

@@ -36,10 +36,10 @@ _STRIDE: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkPlan:
-    """Which origins: every n-th bar from `from_us`; sampled horizons every m-th of those."""
+    """Which origins: one of every n bars from `from_us`; sampled horizons every m-th of those."""
 
     from_us: int
-    every: int = 5
+    every: int = 1
     sampled: int = 4
     paths: int = 64
     seed: int = 2016
@@ -56,10 +56,17 @@ class UnderTest(Protocol):
 
 
 def origins_of(history: History, plan: WalkPlan) -> Ints:
-    """Return the index of the first unknown return of each origin."""
+    """Return the index of the first unknown return of each origin, ascending.
+
+    Of every n bars one is drawn, by a hash of its group's number: each fifth daily bar would be the
+    same weekday, and its scores not those of all bars.
+    """
     first = int(np.searchsorted(history.closes_us[1:], plan.from_us))
-    first = max(first, FEWEST)
-    return np.arange(first, len(history.returns), plan.every, dtype=np.int64)
+    first, end = max(first, FEWEST), len(history.returns)
+    starts = np.arange(first, end, plan.every, dtype=np.int64)
+    drawn = [_draw(f"{plan.seed}:origin:{group}") % plan.every for group in range(len(starts))]
+    places = starts + np.asarray(drawn, dtype=np.int64)
+    return np.asarray(places[places < end])
 
 
 def walk(
@@ -95,8 +102,11 @@ def walk(
 
 
 def _generator(seed: int, past: History, name: str) -> np.random.Generator:
-    text = f"{seed}:{past.name}:{int(past.closes_us[-1])}:{name}"
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
+    return np.random.default_rng(_draw(f"{seed}:{past.name}:{int(past.closes_us[-1])}:{name}"))
+
+
+def _draw(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 class _Scores:
@@ -139,9 +149,7 @@ class _Scores:
         law = forecast.law
         var, shortfall = law.tail(TAIL)
         text = f"null:{history.name}:{int(history.closes_us[origin])}"
-        rng = np.random.default_rng(
-            int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-        )
+        rng = np.random.default_rng(_draw(text))
         drawn = law.quantiles(rng.random(NULL_DRAWS))
         return {
             "crps": law.crps(value),
@@ -151,6 +159,7 @@ class _Scores:
             "proxy": proxy,
             "var": var,
             "shortfall": shortfall,
+            "fallback": float(forecast.fallback),
             "null": np.asarray(drawn * (drawn <= var) / (TAIL * shortfall)),
         }
 
@@ -166,10 +175,11 @@ class _Scores:
 
 
 def _sampled(ends: Floats, value: float, paths: int) -> dict[str, float | Floats]:
+    """Return a sample's scores; only the fair CRPS may use more paths than the others have."""
     return {
         "crps": sample_crps(ends, value),
         "log": sample_log_score(ends[:paths], value),
-        "rank": sample_rank(ends, value),
+        "rank": sample_rank(ends[:paths], value),
     }
 
 

@@ -23,7 +23,7 @@ from audit.store.tables import connect
 from audit.tlog.checkpoint import Checkpoint, open_checkpoint
 from audit.tlog.merkle import verify_consistency, verify_inclusion
 from audit.upkeep.dump import verify_database
-from tests.doubles.audit_log import SIGNER, note, refused, snapshot
+from tests.doubles.audit_log import SIGNER, note, refused, snapshot, started
 from tests.doubles.audit_server import opened, sequencer_pid
 
 pytestmark = pytest.mark.postgres
@@ -46,7 +46,7 @@ class Gate:
 def test_what_is_appended_is_read_back_and_verifies(postgres_dsn: str) -> None:
     with opened(postgres_dsn) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        written = ledger.append(note("a"), snapshot("d1", blob))
+        written = ledger.append(started(), snapshot("d1", blob))
         written += ledger.append(refused("d1"))
         reader = LedgerReader(postgres_dsn)
         assert tuple(reader.records()) == written

@@ -160,6 +160,22 @@ def test_a_database_cannot_change_what_a_session_of_ours_reads(postgres_dsn: str
             assert session.execute(f"SHOW {setting}".encode()).fetchone() != (value,), setting
 
 
+@pytest.mark.parametrize("role", [READER_ROLE, WRITER_ROLE])
+def test_no_time_out_of_a_server_ends_a_session_of_ours(postgres_dsn: str, role: str) -> None:
+    """Repro r16: a check holds one snapshot for longer than many servers let it stand idle."""
+    fill(postgres_dsn)
+    timeouts = ["idle_in_transaction_session_timeout", "idle_session_timeout", "statement_timeout"]
+    with connect(postgres_dsn) as admin:
+        (name,) = admin.execute("SELECT current_database()").fetchone() or ("",)
+        if admin.info.server_version >= 170_000 and role == READER_ROLE:
+            timeouts.append("transaction_timeout")
+        for setting in timeouts:
+            admin.execute(f"ALTER DATABASE {name} SET {setting} = '50ms'".encode())
+    with connect(postgres_dsn, role=role) as session:
+        for setting in timeouts:
+            assert session.execute(f"SHOW {setting}".encode()).fetchone() == ("0",), setting
+
+
 PKEY = ("entry_pkey",)
 OTHERS = ("entry_stream_is_dense", "entry_once", "entry_by_kind", "entry_by_account")
 READY = (

@@ -16,8 +16,9 @@ from audit.sequencer.ledger import Lane, Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.store.tables import WRITER_ROLE, connect
 from fix.durable.kill_word import KillWord, Press
-from gateway.desk.persons.statements import log_id, release_statement, release_statement_v1
+from gateway.desk.persons.statements import release_statement, release_statement_v1
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import restore_kill
 from gateway.walk.journal.control.kill import kill_pressed, kill_released
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note

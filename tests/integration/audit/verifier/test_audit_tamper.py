@@ -28,14 +28,15 @@ from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,
     TIME_US,
+    asked,
+    cancelling,
     flipped,
     inbound,
-    judged,
     note,
     policy,
+    policy_digest,
     reported,
     sealed,
-    sent,
     snapshot,
     started,
 )
@@ -54,7 +55,7 @@ def filled(postgres_dsn: str) -> str:
     ) as ledger:
         blob = ledger.put_blob(b"snapshot")
         ledger.append(started(), snapshot("d1", blob))
-        ledger.append(sent("d1"))
+        ledger.append(cancelling("d1"))
         ledger.append(note("b"))
         ledger.append(sealed("d1"))
         ledger.checkpoint_now()
@@ -201,7 +202,7 @@ def test_no_byte_of_a_bundle_can_change(reader: LedgerReader) -> None:
         assert verify_bundle(forged, [KEY]).exit_code == TAMPERED, place
 
 
-@pytest.mark.parametrize("lost", ["decision_sealed", "replace_sent", "snapshot_taken"])
+@pytest.mark.parametrize("lost", ["decision_sealed", "cancel_requested", "snapshot_taken"])
 def test_a_bundle_with_a_record_cut_out_is_incomplete(reader: LedgerReader, lost: str) -> None:
     bundle = verify.read_bundle(build_bundle(reader, "d1"))
     kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
@@ -218,7 +219,7 @@ def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
     arm(filled)
     with Ledger.open(LedgerConfig(dsn=filled), OTHER_SIGNER, lambda: TIME_US) as ledger:
         taken = snapshot("d1", sha256(b"snapshot").hexdigest())
-        ledger.append(started(), taken, sent("d1"), sealed("d1"))
+        ledger.append(started(), taken, cancelling("d1"), sealed("d1"))
     reader = LedgerReader(filled)
     data = build_bundle(reader, "d1")
     reader.close()
@@ -226,9 +227,9 @@ def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
     assert verify_bundle(data, [KEY]).exit_code == TAMPERED
 
 
-def test_a_bundle_holds_the_fix_messages_as_text(reader: LedgerReader) -> None:
-    data = build_bundle(reader, "d1")
-    assert b"8=FIX.4.4|\n35=G|\n11=ABC|\n10=000|\n" in data
+def test_a_bundle_holds_the_fix_messages_as_text(whole_decision: bytes) -> None:
+    data = whole_decision
+    assert b"8=FIX.4.4|\n" in data
     manifest = {
         "dev": True,
         "format": "countersign-bundle/2",
@@ -258,8 +259,9 @@ def whole_decision(postgres_dsn: str) -> bytes:
     config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), policy("a" * 64), snapshot("d1", blob), judged("d1", "a" * 64))
-        ledger.append(policy("b" * 64), sent("d1"))
+        digest = policy_digest("first")
+        ledger.append(started(), policy("first"), asked("d1", digest), snapshot("d1", blob))
+        ledger.append(policy("second"), cancelling("d1"))
         ledger.append(inbound(7), reported("d1", 7), sealed("d1"))
         ledger.checkpoint_now()
     reader = LedgerReader(postgres_dsn)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fix.wire.fields import SOH
 from fix.wire.messages import (
-    SOH,
     Fields,
     cancel,
     mass_cancel,

@@ -69,7 +69,7 @@ def test_a_garbled_report_reaches_the_inbox_instead_of_being_refused_by_the_engi
         assert until(lambda: len(desk.child.inbox_since(0)) == len(garbled)), desk.log()
         kept = [entry.raw for entry in desk.child.inbox_since(0)]
         assert kept == broker.sent[-len(garbled) :]
-        for raw in kept[:4]:
+        for raw in kept[:2]:
             with pytest.raises(ReportError):
                 parse_inbound(raw)
 
@@ -95,3 +95,40 @@ def test_no_order_leaves_into_a_gap_that_the_broker_has_yet_to_see(tmp_path: Pat
         assert desk.hand(order_fields()).outcome == "sent"
         assert int(broker.await_type("D")[34]) >= broker.expects
         assert broker.lost == []
+
+
+UNTAKEN = {
+    "a field twice": ((58, "a"), (58, "a")),
+    "a group of wrong count": ((136, "2"), (137, "0.35"), (139, "4")),
+    "a delimiter in data, then a field": ((354, "7"), (355, "ab\x0131=9")),
+    "a delimiter in data": ((354, "5"), (355, "ab\x01cd")),
+    "data longer than the message": ((95, "9999999"), (96, "ab")),
+    "data without a length": ((96, "ab"),),
+    "a part that is no field": ((58, "cut\x01off"),),
+    "an empty field": ((58, ""),),
+    "bytes beyond ASCII": ((20_012, "\xff\xfe"),),
+}
+
+
+def test_what_the_engine_cannot_take_reaches_the_inbox_and_the_session_goes_on(
+    tmp_path: Path,
+) -> None:
+    """The engine rejects some as a session, cannot parse others, and hands on neither."""
+    with RawBroker() as broker:
+        profile = simulator_profile(broker.port).model_copy(update={"heartbeat_s": 1})
+        with desk_at(tmp_path, profile) as desk:
+            desk.open()
+            assert desk.hand(order_fields()).outcome == "sent"
+            name = broker.await_type("D")[11]
+            body = tuple(pair for pair in ODD[:9] if pair[0] != 58)
+            sent = []
+            for extra in UNTAKEN.values():
+                sent.append(broker.say("8", (11, name), *body, *extra))
+                assert until(lambda: len(desk.child.inbox_since(0)) == len(sent)), desk.log()
+            kept = [entry.raw for entry in desk.child.inbox_since(0)]
+            assert kept == sent, desk.log()
+            for raw in kept:
+                found = parse_inbound(raw)
+                assert isinstance(found, ExecutionReport)
+                assert (found.last_qty, found.last_price) == ("700", "269.69")
+            assert desk.hand(order_fields("second")).outcome == "sent", "the session goes on"

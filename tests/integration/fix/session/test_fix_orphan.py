@@ -76,6 +76,8 @@ def test_an_orphan_told_often_that_it_is_alone_stays(tmp_path: Path, broker: Bro
         os.kill(pid, signal.SIGTERM)
         time.sleep(0.01)
     assert until(lambda: len(broker.captured("F")) > before, 20.0), "it left"
+    os.kill(pid, signal.SIGKILL)  # it would stay until its patience ends
+    assert until(lambda: gone(pid), 5.0)
 
 
 def test_an_orphan_makes_room_for_the_next_child_which_goes_on(

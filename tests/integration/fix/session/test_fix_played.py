@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fix.session.link import SessionState
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.play import answer, deal, play
 from fix.wire.messages import cancel
 from tests.doubles.fix_world import (
@@ -52,10 +52,10 @@ def test_acts_outcomes_and_answers_are_played_while_it_trades(tmp_path: Path) ->
         one = handed(desk, broker, "one")
         assert until(lambda: types(desk, one) == "0"), desk.log()
         for what, told in (("fill", "0F"), ("correct", "0FG"), ("bust", "0FGH")):
-            play(door, Act(what, one, 1))
+            play(door, BrokerAct(what, one, 1))
             assert becomes(desk, one, told)
-        play(door, Act("suspend", one))
-        play(door, Act("resume", one))
+        play(door, BrokerAct("suspend", one))
+        play(door, BrokerAct("resume", one))
         assert until(lambda: types(desk, one) == "0FGH9D"), types(desk, one)
         answer(door, "cancels", "reject")
         fields = order_fields("one", broker.profile)
@@ -93,6 +93,6 @@ def test_a_session_that_the_broker_ends_by_hand_comes_back(what: str, tmp_path: 
     with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
         desk.open()
         number = desk.child.logon_no
-        play(broker.config.control, Act(what))
+        play(broker.config.control, BrokerAct(what))
         assert until(lambda: desk.child.logon_no > number), desk.log()
         assert until(lambda: desk.child.state is SessionState.RECONCILING), desk.log()

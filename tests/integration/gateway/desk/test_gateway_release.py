@@ -16,10 +16,11 @@ from audit.upkeep.backup.backup import backup
 from fix.durable.kill_word import KillWord
 from gateway.clock import wall_us
 from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.persons.statements import log_id, release_statement, release_statement_v1
+from gateway.desk.persons.statements import release_statement, release_statement_v1
 from gateway.errors import ReleaseRefusedError
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import restore_kill
 from gateway.surfaces.server import build_site
 from gateway.surfaces.web.views.lists import Views

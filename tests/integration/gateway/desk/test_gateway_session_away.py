@@ -28,7 +28,7 @@ from tests.doubles.small_desk import SmallDesk, small_desk
 pytestmark = pytest.mark.postgres
 
 TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "table.safetensors"
-AGENT = Caller(name="away-agent", role=Role.AGENT)
+AGENT = Caller(name="agent", role=Role.AGENT)
 ASKED = IntentRequest(
     client_key="away-1", instrument="SPXN", target_exposure_bp=2_000, max_qty_lots=51
 )

@@ -12,7 +12,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.play import play
 from gateway.clock import pause
 from gateway.installation.children.simulator import wait_for
@@ -36,7 +36,7 @@ def mass_statuses(app: App) -> list[str]:
     return [str(one.body["detail"]) for one in found if one.body["event"] == "mass_status"]
 
 
-def by_broker(app: App, *acts: Act) -> None:
+def by_broker(app: App, *acts: BrokerAct) -> None:
     for act in acts:
         play(app.plan.state.root / "ems" / "control.json", act)
 
@@ -48,9 +48,9 @@ def test_a_traders_order_is_shown_outlives_the_kill_and_changes_no_book(
     with desk(tmp_path / "state") as app:
         assert mass_statuses(app) == ["answered: 0 orders"]
         order = rest_one(app)
-        by_broker(app, Act("stranger", "SPXN", 7, "10.00"))
+        by_broker(app, BrokerAct("stranger", "SPXN", 7, "10.00"))
         wait_for(lambda: bool(recorded(app, Kind.FOREIGN_REPORTED)), PATIENCE_S, part="stranger")
-        by_broker(app, Act("fill", "TRADER-1", 3, "10.00"))
+        by_broker(app, BrokerAct("fill", "TRADER-1", 3, "10.00"))
         wait_for(
             lambda: (
                 [str(one.body["filled"]) for one in recorded(app, Kind.FOREIGN_REPORTED)][-1:]
@@ -82,7 +82,7 @@ def test_a_cancel_all_goes_on_in_the_next_child(tmp_path: Path) -> None:
     settings = load(state=tmp_path / "state")
     with desk(tmp_path / "state", sweep_timeout_s=60) as app:
         order = rest_one(app)
-        by_broker(app, Act("silent"))
+        by_broker(app, BrokerAct("silent"))
         pause(0.2)
         assert verbs.cancel_all(settings, "end of the day") == 0
         wait_for(
@@ -92,7 +92,7 @@ def test_a_cancel_all_goes_on_in_the_next_child(tmp_path: Path) -> None:
         first = app.fix.pid
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: app.fix.pid not in {0, first}, PATIENCE_S, part="the next child")
-        by_broker(app, Act("speak"))
+        by_broker(app, BrokerAct("speak"))
         wait_for(
             lambda: bool(recorded(app, Kind.CANCEL_ALL_OUTCOME)), PATIENCE_S, part="cancel-all"
         )

@@ -60,12 +60,13 @@ def reader(postgres_dsn: str) -> Iterator[LedgerReader]:
     run = replace(run, payload={**run.payload, "git": "c0ffee-dirty", "liability": dict(LIABLE)})
     with Ledger.open(machine.config(postgres_dsn), SIGNER, machine.now_us) as ledger:
         ledger.append(run)
-        ledger.append(snapshot("d", ledger.put_blob(b"snapshot")), note("between"))
+        blob = ledger.put_blob(b"snapshot")
+        ledger.append(snapshot("d", blob), snapshot("e", blob), note("between"))
     machine.moved_us -= 3_600_000_000
     machine.reading = replace(READING, status="unsynchronised", error_us=16_000_000)
     with Ledger.open(machine.config(postgres_dsn), SIGNER, machine.now_us) as ledger:
         ledger.append(approved("d"))
-        ledger.append(sealed("d"))
+        ledger.append(sealed("d"), sealed("e"))
         ledger.append(note("later"))
         ledger.checkpoint_now()
     with Ledger.open(machine.config(postgres_dsn), SIGNER, machine.now_us) as ledger:
@@ -81,7 +82,7 @@ def test_show_says_of_each_record_how_good_its_clock_was(reader: LedgerReader) -
     first, second, _ = reader.records(kinds=(Kind.CLOCK_OBSERVED,))
     assert second.body["reason"] == "went_back"
     said = {"source": "adjtimex", "offset_us": -3, "host": "here"}
-    (taken,) = reader.records(kinds=(Kind.SNAPSHOT_TAKEN,))
+    (taken,) = reader.records(stream="decision/d", kinds=(Kind.SNAPSHOT_TAKEN,))
     age_us = taken.recorded_at_us - first.recorded_at_us
     assert age_us > 0
     good = {**said, "status": "synchronised", "error_us": 250, "seq": first.seq, "age_us": age_us}
@@ -111,8 +112,8 @@ def test_show_says_who_answers_and_which_record_says_so(reader: LedgerReader) ->
 def test_a_bundle_proves_the_clock_and_both_verifiers_take_it(
     reader: LedgerReader, tmp_path: Path
 ) -> None:
-    bundle = tmp_path / "d.zip"
-    bundle.write_bytes(build_bundle(reader, "d"))
+    bundle = tmp_path / "e.zip"
+    bundle.write_bytes(build_bundle(reader, "e"))
     wanted = [found.seq for found in reader.records(kinds=(Kind.CLOCK_OBSERVED,))][:2]
     held = verify.read_bundle(bundle.read_bytes()).records
     assert [int(stem.split("-")[0]) for stem in held if "clock_observed" in stem] == wanted

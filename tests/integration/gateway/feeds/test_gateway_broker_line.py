@@ -12,7 +12,7 @@ from audit.records.kinds import Kind
 from fix.dialects.market_data import MarketData
 from fix.dialects.profile import Profile, profile_document
 from fix.session.link import Frame, encode, frames
-from fix.simulator.acts import Act
+from fix.simulator.acts import BrokerAct
 from fix.simulator.play import play
 from gateway.feeds.broker.line import BrokerLine, LineConfig
 from gateway.feeds.live.items import QUOTES
@@ -51,7 +51,7 @@ class Market:
         return series.standing.bid_ticks if series and series.standing else 0
 
     def act(self, what: str) -> None:
-        play(self.broker.config.control, Act(what, SYMBOL))
+        play(self.broker.config.control, BrokerAct(what, SYMBOL))
 
     def recorded(self) -> list[tuple[str, str]]:
         found = self.fed.desk.log.of_kind(Kind.FEED_CONDITION)
@@ -161,6 +161,7 @@ def test_a_child_that_is_told_to_stop_ends_well(tmp_path: Path) -> None:
                 "profile": profile_document(market.profile),
                 "folder": str(tmp_path / f"md-{number}"),
                 "symbols": [SYMBOL],
+                "currencies": {SYMBOL: "USD"},
                 "prefix": f"stop-{number}",
             }
             child.write(encode(configure), 5.0)

@@ -45,6 +45,17 @@ def test_what_was_kept_comes_back_in_order_and_once(table: KeptTables) -> None:
     assert table.newest(["OTHER"], 10) == ()
 
 
+def test_bars_that_wait_come_back_as_they_were_kept_last(table: KeptTables) -> None:
+    assert table.waiting() == ()
+    table.keep_position("bars waiting", {"line": 1})
+    table.keep_waiting("alpha", [bar(5)])
+    table.keep_waiting("alpha", [bar(6), bar(9, instrument="NDXN")])
+    table.keep_waiting("beta", [bar(6, "beta")])
+    assert set(table.waiting()) == {bar(6), bar(9, instrument="NDXN"), bar(6, "beta")}
+    table.keep_waiting("alpha", [])
+    assert table.waiting() == (bar(6, "beta"),)
+
+
 def test_nothing_of_a_request_is_kept_when_one_bar_is_refused(table: KeptTables) -> None:
     with pytest.raises(NotReadyError, match="table of the feeds is away"):
         table.keep([bar(1), bar(0)])

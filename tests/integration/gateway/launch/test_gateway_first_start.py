@@ -98,11 +98,11 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         ("COUNTERSIGN_FIX__PORT", "1"),
         ("COUNTERSIGN_API__PORT", "0"),
         ("COUNTERSIGN_INSTRUMENTS", str(tmp_path / "instruments.toml")),
+        *((f"COUNTERSIGN_LIABILITY__{one}", "a firm") for one in ("DEPLOYER", "COMPUTE_OPERATOR")),
     ):
         monkeypatch.setenv(name, value)
     officers = {role: tmp_path / "home" / role / f"{role}.key" for role in ("risk", "compliance")}
     draft, bundle = tmp_path / "policy.toml", tmp_path / "policy.bundle.json"
-
     do("log-key")
     do("row-key")
     do("keygen", "--name", "operator", "--role", "operator")

@@ -74,6 +74,28 @@ def test_a_gateway_follows_a_folder_and_goes_on_after_a_restart(tmp_path: Path) 
         assert held(app) == 60
 
 
+def read_and_held(app: App) -> tuple[int, int]:
+    """Return how many items were read up to the file's end, and bars held."""
+    (state,) = app.desk.own.market.files  # type: ignore[attr-defined]  # a fed market
+    wait_for(lambda: state.condition == "ok", 20.0, part="the end of the file")
+    return state.items, held(app)
+
+
+def test_a_line_whose_bar_has_not_closed_is_not_lost_over_a_restart(tmp_path: Path) -> None:
+    """The file was read beyond it, so the bar was missing for ever and the next had a gap."""
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    early = bars(1, clock.wall_us() + 12 * 3_600_000_000)[0]
+    names = ("instrument", "close_time_us", "open", "high", "low", "close")
+    last = ",".join(str(early[name]) for name in names) + "\n"
+    (folder / "2026.csv").write_text(HEAD + "".join([*rows(60), last]))
+    for items in (61, 0):
+        with running(following(tmp_path / "state", folder), lambda _: None) as app:
+            assert read_and_held(app) == (items, 60)
+            waiting = app.desk.own.market.waiting()  # type: ignore[attr-defined]  # a fed market
+            assert [one.event_us for one in waiting] == [early["close_time_us"]]
+
+
 def told(app: App) -> list[str]:
     found = app.reader.records(stream="market/*", kinds=(Kind.FEED_CONDITION,))
     return [str(r.body["condition"]) for r in found if r.body["feed"] == "bars file"]

@@ -8,7 +8,7 @@ import pytest
 from audit.records.kinds import Kind
 from gateway.errors import RequestError, StateInUseError
 from gateway.evidence.publication.assessment import assess_year
-from gateway.installation.keys.mode_mark import signed_mode
+from gateway.installation.keys.kept_signatures import kept_signatures
 from gateway.installation.keys.officers import make_officer_key
 from gateway.installation.keys.roles import SigningRole
 from gateway.installation.place import attached
@@ -47,7 +47,7 @@ def test_digests_are_registered_while_stopped_and_compared(
         assert assess_year(place.reader, "countersign.local/dev", 1999).count("Not covered") == (
             text.count("## Art.")
         )
-    assert "1 registrations of code, model, policy and dictionary on record (records" in text
+    assert "1 registrations of code, model, policy, dictionary, profile and instruments" in text
     assert f"records {registered.seq})" in text
 
     assert show_mode(settings, as_json=True) == 0
@@ -64,7 +64,7 @@ def test_digests_are_registered_while_stopped_and_compared(
     with pytest.raises(RequestError, match="no mode 'toy'"):
         sign_mode(settings, "toy", key)
     assert sign_mode(settings, "pilot", key) == 0
-    assert set(signed_mode(StateFolder.of(settings).keys)) == {"risk"}
+    assert set(kept_signatures(StateFolder.of(settings).keys)) == {"risk"}
     capsys.readouterr()
     assert show_mode(settings, as_json=False) == 0
     assert "2 officers' signatures, found 1" in capsys.readouterr().out

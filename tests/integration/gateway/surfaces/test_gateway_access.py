@@ -95,6 +95,7 @@ class Site:
             ("{seq}", "0"),
             ("{case_id}", "none"),
             ("{override_id}", "none"),
+            ("{ref}", "none"),
             ("{basket_id}", self.basket_id),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),

@@ -32,7 +32,7 @@ from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 pytestmark = pytest.mark.postgres
 
 TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "table.safetensors"
-AGENT = Caller(name="bust-agent", role=Role.AGENT)
+AGENT = Caller(name="agent", role=Role.AGENT)
 ACCOUNT = f"{RUN}.agent"
 _numbers = itertools.count(1)
 

@@ -33,7 +33,7 @@ from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 pytestmark = pytest.mark.postgres
 
 TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "table.safetensors"
-AGENT = Caller(name="clock-agent", role=Role.AGENT)
+AGENT = Caller(name="agent", role=Role.AGENT)
 APPROVER = Caller(name="anna", role=Role.APPROVER)
 DAY_US = 86_400_000_000
 SEND_WITHIN_US = 10_000_000

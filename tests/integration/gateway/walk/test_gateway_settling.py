@@ -39,7 +39,7 @@ from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 pytestmark = pytest.mark.postgres
 
 TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "table.safetensors"
-AGENT = Caller(name="settling-agent", role=Role.AGENT)
+AGENT = Caller(name="agent", role=Role.AGENT)
 _numbers = itertools.count(1)
 
 
@@ -150,14 +150,28 @@ POISON = {
     "a quantity of 18 digits": {"t32": "999999999999999999"},
     "a quantity that only the price makes too large": {"t32": "9000000000000"},
     "a price of 18 digits": {"t31": "999999999999999999"},
-    "a fee of 17 digits": {"t12": "99999999999999999", "t13": "3"},
-    "a fee beyond what is booked": {"t12": "5000000000000", "t13": "3"},
-    "a fee finer than a cent": {"t12": "0.001", "t13": "3"},
     "an ExecID longer than a key": {"t17": "E" * 300},
     "an ExecID with a control": {"t17": "E\x07"},
     "another instrument": {"t55": "NDXN"},
     "another side": {"t54": "2"},
 }
+
+
+ODD_FEES = {
+    "a fee of 17 digits": {"t12": "99999999999999999", "t13": "3"},
+    "a fee beyond what is booked": {"t12": "5000000000000", "t13": "3"},
+    "a fee finer than a cent": {"t12": "0.001", "t13": "3"},
+}
+
+
+@pytest.mark.parametrize("changes", ODD_FEES.values(), ids=ODD_FEES)
+def test_a_fee_that_cannot_be_booked_stays_open_and_its_trade_is_booked(
+    desk: SmallDesk, changes: dict[str, str]
+) -> None:
+    records = settled(desk, report(rest(desk), **changes))
+    assert (fills(records), anomalies(records)) == ([1], ["fee_open"])
+    (found,) = (r for r in records if r.kind is Kind.BOOK_DIFFERENCE)
+    assert found.body["reason"] == "FEE_OPEN"
 
 
 @pytest.mark.parametrize("changes", POISON.values(), ids=POISON)
@@ -228,6 +242,15 @@ def settling(desk: SmallDesk, messages: list[str], tools: SettleTools) -> Iterat
         settler.stop()
 
 
+def of_session(desk: SmallDesk, name: str, patch: pytest.MonkeyPatch) -> SettleTools:
+    """Send through another session; nothing of it is on record, so its inbox begins at 0."""
+    own = desk.desk.own
+    profile = own.dispatching.profile.model_copy(update={"name": name})
+    there = replace(own, dispatching=replace(own.dispatching, profile=profile))
+    patch.setattr(desk.desk, "own", there)
+    return replace(desk.settling, session=name)
+
+
 def comes(settler: Settler, offset: int) -> bool:
     """Whether the settler gets that far soon."""
     for _ in range(200):
@@ -237,12 +260,13 @@ def comes(settler: Settler, offset: int) -> bool:
     return False
 
 
-def test_the_settler_outlives_every_poison(desk: SmallDesk) -> None:
+def test_the_settler_outlives_every_poison(
+    desk: SmallDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = of_session(desk, "POISON", monkeypatch)
     order = rest(desk)
     messages = [report(order, **changes) for changes in POISON.values()]
     messages += ["", "8=FIX.4.4", report(order)]
-    # nothing of this session is on record in a ledger of its own offsets: it starts at 0
-    tools = replace(desk.settling, session="POISON")
     with settling(desk, messages, tools) as settler:
         assert comes(settler, len(messages))
         assert settler.ready
@@ -266,11 +290,11 @@ class Refusing:
 
 
 def test_a_ledger_that_is_full_for_a_while_delays_and_is_no_fault_of_the_settler(
-    desk: SmallDesk,
+    desk: SmallDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = rest(desk)
     ledger = Refusing(desk.ledger)
-    tools = replace(desk.settling, session="FULL", ledger=ledger)
+    tools = replace(of_session(desk, "FULL", monkeypatch), ledger=ledger)
+    order = rest(desk)
     with settling(desk, [report(order)], tools) as settler:
         pause(0.4)
         assert (settler.offset, settler.ready) == (0, True)
@@ -279,7 +303,10 @@ def test_a_ledger_that_is_full_for_a_while_delays_and_is_no_fault_of_the_settler
     assert standing_of(desk, order.decision_id).filled_lots == 1
 
 
-def test_while_reports_are_stuck_no_order_leaves_and_the_settler_recovers(desk: SmallDesk) -> None:
+def test_while_reports_are_stuck_no_order_leaves_and_the_settler_recovers(
+    desk: SmallDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = of_session(desk, "STUCK", monkeypatch)
     order = rest(desk)
     broken = [True]
 
@@ -288,7 +315,7 @@ def test_while_reports_are_stuck_no_order_leaves_and_the_settler_recovers(desk: 
             raise RuntimeError("a fault that nobody foresaw")
         return desk.settling.instrument(symbol)
 
-    tools = replace(desk.settling, session="STUCK", instrument=instrument)
+    tools = replace(theirs, instrument=instrument)
     with settling(desk, [report(order)], tools) as settler:
         for _ in range(100):
             if not settler.ready:

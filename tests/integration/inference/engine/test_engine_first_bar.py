@@ -95,7 +95,11 @@ def _of(samples: Samples, trajectory: int) -> list[DraftRound]:
 
 
 def test_the_first_bar_is_drafted_too(table_engine: EngineChild) -> None:
-    """Every trajectory begins with a drafted round, which the record and the weights bear out."""
+    """Every trajectory begins with a drafted round, which the record and the weights bear out.
+
+    The first rows are equal to the bit, because all 32 last tokens of the prompt run in one pass
+    of a width whose matrix products round alike; the record does not need it.
+    """
     pair = load_pair(PAIR)
     table = load_table(pair)
     request = replace(_request("first bar"), draft_first=True)
@@ -181,7 +185,11 @@ def test_a_prompt_of_whole_blocks_and_one_token_is_served(
 
 
 def test_a_news_twin_in_the_batch_changes_no_bit(table_engine: EngineChild) -> None:
-    """With the forecast's own seeds, both at once, 64 trajectories; each is as it is alone."""
+    """With the forecast's own seeds, both at once, 64 trajectories; each is as it is alone.
+
+    To the bit, because the bundled pairs are so narrow that a row's sum does not depend on how
+    many rows are beside it. A large model's does in the last bits, and replay says so.
+    """
     snapshot = golden_snapshot()
     told = replace(snapshot, news=(news_at(snapshot.as_of_us - 1),))
     blank = CODEC.encode_without_news(told)

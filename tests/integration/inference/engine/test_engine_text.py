@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import ReplayDiffersError
 from gateway.evidence.fairness.swaps import RecordedPrompt, SwapFile, swap_report
 from gateway.evidence.replay.engine import again
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.children.engine import EngineChild
-from gateway.installation.children.engine_process import EngineChildConfig
+from gateway.installation.children.engine_process import VECTOR_CAPS, EngineChildConfig
 from inference.codec.text.answer import read_answer
 from inference.codec.text.codec import TextCodec
 from inference.engine.port import EngineConfig, SampleRequest, Samples
@@ -121,6 +122,26 @@ def test_a_text_pair_forecasts_and_its_record_recomputes(
         plain = engine.sample(asked(codec, spec_k=0, greedy=True))
         assert greedy.paths[0].tokens == plain.paths[0].tokens
         assert "24 of 24" in again(question, engine, load_table(pair))
+        digests = (bytes(32), *question.evidence.row_digests[1:])
+        rounded = replace(question.evidence, row_digests=digests)
+        said = again(replace(question, evidence=rounded), engine, load_table(pair))
+        assert "the same tokens: 24 of 24 trajectories, 23 of them with the same raw logits" in said
+        other = replace(question, evidence=replace(rounded, seeds=rounded.seeds[::-1]))
+        with pytest.raises(ReplayDiffersError, match=r"sampled again, \d+ of 24"):
+            again(other, engine, load_table(pair))
+
+
+def test_a_processor_without_avx_512_forecasts_too(
+    pair: ModelPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older vector instructions sum in another order; no row needs to be the same for all paths."""
+    for name, cap in zip(VECTOR_CAPS, ("avx2", "AVX2", "AVX2"), strict=True):
+        monkeypatch.setenv(name, cap)
+    codec = codec_for(pair)
+    assert isinstance(codec, TextCodec)
+    with engine_of(pair, tmp_path, DrafterKind.TABLE) as engine:
+        assert engine.describe().versions["vectors"] == "AVX2"
+        check(engine.sample(asked(codec)), codec, pair)
 
 
 def test_names_in_a_headline_are_exchanged_and_sampled_again(

@@ -27,11 +27,11 @@ from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,
     MemoryLog,
+    cancelling,
     dump_of,
     note,
     refused,
     sealed,
-    sent,
     small_log,
     snapshot,
 )
@@ -49,7 +49,7 @@ def forged_dump() -> list[bytes]:
     genuine, forged = small_log(), MemoryLog()
     forged.blobs = genuine.blobs
     forged.append(note("one, forged"), snapshot("d1", next(iter(genuine.blobs)).hex()))
-    forged.append(sent("d1"))
+    forged.append(cancelling("d1"))
     forged.append(note("two"), sealed("d1"))
     forged.checkpoint()
     forged.append(snapshot("d2", next(iter(genuine.blobs)).hex()), refused("d2"))

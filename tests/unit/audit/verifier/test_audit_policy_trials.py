@@ -9,11 +9,12 @@ import pytest
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from tests.doubles.audit_log import dump_of, empty_position
+from tests.doubles.audit_log import dump_of, empty_position, policy, policy_digest, started
 from tests.doubles.both_verifiers import both
 from tests.doubles.broker_files import LOG, SIGNER, SignedLog
 
-FIRST, SECOND = "1" * 64, "2" * 64
+FIRST, SECOND = policy_digest("first"), policy_digest("second")
+NAMES = {FIRST: "first", SECOND: "second"}
 DATA = b"a trial"
 TRIAL = sha256(DATA).hexdigest()
 
@@ -23,20 +24,23 @@ def log() -> SignedLog:
     """A log with a key of its own, a live run and its first policy."""
     made = SignedLog(position=replace(empty_position(), log=LOG))
     made.blobs[bytes.fromhex(TRIAL)] = DATA
+    run = {**started().payload, "run_id": "run-1", "dev": False, "mode": "live"}
+    _append(made, Kind.RUN_STARTED, run)
     activate(made, FIRST, ())
     return made
 
 
 def activate(log: SignedLog, digest: str, trials: tuple[str, ...], *, dev: bool = False) -> None:
-    signatures: list[dict[str, str]] = [{"trial": one} if one else {} for one in trials]
+    signer = {"role": "risk", "signer": "ada", "signature": "0" * 128}
+    signatures = [{**signer, "trial": one} if one else signer for one in trials or ("",)]
+    payload = policy(NAMES[digest]).payload
     _append(
         log,
         Kind.POLICY_ACTIVATED,
         {
-            "policy_digest": digest,
-            "policy": {},
+            **payload,
             "signatures": [*signatures],
-            "signed_by": [],
+            "signed_by": ["risk:ada" for _ in signatures],
             "reason": "tested",
             "run_id": "run-1",
             "dev": dev,
@@ -47,7 +51,7 @@ def activate(log: SignedLog, digest: str, trials: tuple[str, ...], *, dev: bool 
 def tried(log: SignedLog, trial: str, draft: str, follows: str) -> None:
     payload: dict[str, JSON] = {
         "policy_digest": draft,
-        "policy": {},
+        "policy": policy(NAMES[draft]).payload["policy"],
         "follows_digest": follows,
         "trial_blob": trial,
         "first_seq": 1,

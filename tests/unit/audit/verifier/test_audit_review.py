@@ -37,10 +37,10 @@ from tests.doubles.audit_log import (
     SIGNER,
     TIME_US,
     MemoryLog,
+    cancelling,
     dump_of,
     note,
     sealed,
-    sent,
     snapshot,
     started,
 )
@@ -178,7 +178,7 @@ def test_the_parts_of_a_map_follow_each_other(tmp_path: Path) -> None:
 
     assert judged(mapped(numbers=[(0, 1)])) == OK
     assert judged(mapped(numbers=[(0, 3), (1, 3), (2, 3)])) == OK
-    hidden = mapped(sent("d1"), numbers=[(0, 2), (1, 2)])
+    hidden = mapped(cancelling("d1"), numbers=[(0, 2), (1, 2)])
     assert judged(hidden) == TAMPERED
     for numbers in ([(1, 2)], [(0, 3), (2, 3)], [(0, 3), (1, 2)], [(0, 2), (0, 1)]):
         assert judged(mapped(numbers=numbers)) == TAMPERED, numbers
@@ -193,7 +193,7 @@ def test_evidence_shows_every_part_of_its_map() -> None:
     assert "000000000003-stream_heads" in verify.read_bundle(bundle).records
     extra = verify.read_extra(verify.read_proof(receipt).extra)
     assert [part["header"]["seq"] for part in extra["map"]] == [3, 4]
-    broken = MemoryReader(mapped(sent("d1"), numbers=[(0, 2), (1, 2)]))
+    broken = MemoryReader(mapped(cancelling("d1"), numbers=[(0, 2), (1, 2)]))
     for build in (build_bundle, build_receipt):
         with pytest.raises(LedgerError):
             build(broken, "d1")

@@ -89,12 +89,13 @@ def test_a_disavowal_that_one_officer_signed_counts_for_nothing(
     assert "without both officers' signatures: it counts for nothing" in said
 
 
-def test_a_changed_officers_key_must_be_the_one_on_record(
-    log: SignedLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def change_key(log: SignedLog, *, leaf: bytes | None = None) -> None:
+    """Let the risk officer's key follow another, by a statement that names the first record."""
+    log.append(_draft(Kind.OPERATOR_NOTE, {"author": "x", "text": "first"}, "note:0"))
+    first = bytes(log.rows[0]["leaf"]) if leaf is None else leaf
     before, after = (k.public_key().public_bytes_raw().hex() for k in (RISK, SUCCESSOR))
     text = (
-        f"countersign statement v2\nofficer key\n{LOG}\nchange 0\nrole risk\n"
+        f"countersign statement v2\nofficer key\n{LOG}#{first.hex()}\nchange 0\nrole risk\n"
         f"before {before}\nafter {after}\nname one\n"
     ).encode()
     signatures = {"risk": RISK.sign(text).hex(), "compliance": COMPLIANCE.sign(text).hex()}
@@ -102,11 +103,27 @@ def test_a_changed_officers_key_must_be_the_one_on_record(
     log.append(
         _draft(Kind.OFFICER_KEY_CHANGED, {**payload, "signatures": signatures}, "officer_key:0")
     )
+
+
+def test_a_changed_officers_key_must_be_the_one_on_record(
+    log: SignedLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_key(log)
     other = ("compliance", file_of("compliance", COMPLIANCE))
     code, said = said_of(log, tmp_path, capsys, ("risk", file_of("risk", SUCCESSOR)), other)
     assert code == 0, said
     code, said = said_of(log, tmp_path, capsys, ("risk", file_of("risk", RISK)), other)
-    assert (code, "record 0 has another key of the role risk" in said) == (3, True), said
+    assert (code, "record 1 has another key of the role risk" in said) == (3, True), said
+
+
+def test_a_change_of_key_that_was_signed_for_another_ledger_is_none(
+    log: SignedLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A ledger of the same name, begun by other records: its officers' signatures are copied."""
+    change_key(log, leaf=bytes(32))
+    keys = [("risk", file_of("risk", SUCCESSOR)), ("compliance", file_of("compliance", COMPLIANCE))]
+    code, said = said_of(log, tmp_path, capsys, *keys)
+    assert (code, "without both signatures" in said) == (1, True), said
 
 
 @pytest.mark.parametrize("text", ["", "countersign-officer-private risk one " + "0" * 64, "x"])

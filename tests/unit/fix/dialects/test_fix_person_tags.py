@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fix.dialects import profile
+from fix.dialects.data_tags import LENGTH_TAGS
 from fix.dialects.person_tags import (
     GROUP_TAGS,
     GROUPS,
     KNOWN_MAX,
     LATER,
-    LENGTH_TAGS,
     MACHINE_TAGS,
     NAMED_TAGS,
     NOT_PERSONS,
@@ -23,7 +23,8 @@ from fix.dialects.person_tags import (
 )
 from fix.dialects.profile import parse_profile, profile_document, simulator_profile
 from fix.errors import ProfileError
-from fix.wire.messages import SOH, parse
+from fix.wire.fields import SOH
+from fix.wire.messages import parse
 from fix.wire.persons import Redacted, redacted, restored, scrubbings, subject_at
 from fix.wire.reports import ExecutionReport, parse_inbound
 

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from fix.dialects.profile import Profile, Resets, SessionMode, parse_profile, profile_document
+from fix.dialects.profile_text import parse_profile_text
 from fix.errors import ProfileError
+from fix.session.dictionaries import SHIPPED
 from tests.doubles.fix_world import PROFILE
 
 LEAST: dict[str, object] = {
@@ -37,6 +39,17 @@ def test_what_a_profile_does_not_say_has_a_careful_default() -> None:
     assert (tags.algorithm_code, tags.trader_code) == ("", "")
     assert parse_profile(profile_document(profile)) == profile
     assert parse_profile(profile_document(PROFILE)) == PROFILE
+
+
+@pytest.mark.parametrize(("currency", "digits"), [("JPY", 0), ("EUR", 2), ("KWD", 3)])
+def test_decimals_that_a_profile_does_not_say_are_those_of_its_currency(
+    currency: str, digits: int
+) -> None:
+    assert parsed(currency=currency).minor_digits == digits
+    assert parsed(currency=currency, minor_digits=4).minor_digits == 4
+    for example in sorted(SHIPPED.glob("plain-*.toml")):
+        text = example.read_text().replace('currency = "USD"', f'currency = "{currency}"')
+        assert parse_profile_text(text).minor_digits == digits, example.name
 
 
 @pytest.mark.parametrize(

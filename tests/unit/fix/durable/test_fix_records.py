@@ -125,7 +125,7 @@ def test_a_long_journal_is_compacted_to_what_is_live_and_what_ended_last(
     for number in range(50):
         journal.opened(order(str(number)))
         if number != 7:
-            journal.closed(str(number), number, "2")
+            journal.closed(str(number), number, "2", filled=number == 49)
     journal.close()
     before = path.stat().st_size
     monkeypatch.setattr(journal_module, "COMPACT_BYTES", 1000)
@@ -136,6 +136,8 @@ def test_a_long_journal_is_compacted_to_what_is_live_and_what_ended_last(
     again.opened(order("new"))
     again.close()
     assert [one.cl_ord_id for one in read_live(path)] == ["7", "new"]
+    ended = [Journal(path).order(name) for name in ("48", "49")]
+    assert [one.filled for one in ended if one is not None] == [False, True]
 
 
 def test_an_order_that_lives_again_is_in_the_journal_with_the_fields_that_were_sent(

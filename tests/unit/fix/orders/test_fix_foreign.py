@@ -46,6 +46,11 @@ def test_one_name_in_our_form_is_enough_to_be_ours() -> None:
     assert not is_foreign(heard(report(OURS, "5", "0", t41="BROKER-9")))
 
 
+def test_a_trade_without_any_clordid_is_nobodys_for_certain() -> None:
+    assert not is_foreign(heard(report("", "F", "1", t32="2", t31="9", t151="3")))
+    assert is_foreign(heard(report("", "0", "0", t151="5")))
+
+
 def test_a_cancel_reject_is_a_strangers_by_the_same_rule() -> None:
     fields: Fields = ((35, "9"), (34, "3"), (37, "B7"), (11, "T-2"), (41, "T-1"), (39, "0"))
     refused = heard((*fields, (434, "1"), (102, "3")))

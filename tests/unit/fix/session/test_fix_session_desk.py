@@ -16,7 +16,8 @@ from fix.session.link import Frame
 from fix.session.listener import Sent
 from fix.session.sweep_worker import Parts
 from fix.session.worker import SessionWorker
-from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
+from fix.wire.fields import MSG_TYPE
+from fix.wire.messages import MASS_CANCEL, Fields
 from tests.doubles.fix_world import PROFILE
 
 NOW_US = 5_000_000

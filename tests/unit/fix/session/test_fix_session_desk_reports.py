@@ -39,7 +39,7 @@ def world(tmp_path: Path) -> Iterator[ChildDesk]:
         (report("A", "G", "0", t19="X", t151="0", t14="3"), True),
         (report("B", "4", "4"), True),
         (report("C", "4", "4", t41="A"), False),
-        (report("A", "4", "4", t41="B"), True),
+        (report("A", "4", "4", t41="B"), False),  # 41 names nothing of ours, 11 does (`naming`)
     ],
 )
 def test_a_report_ends_the_order_it_names_if_it_leaves_nothing(
@@ -156,7 +156,9 @@ def test_a_number_used_again_names_its_new_order_and_the_others_none(
         (report("A", "H", "0", t19="X", t151="5"), True),
         (report("A", "G", "1", t19="X", t151="2", t14="3"), True),
         (report("A", "I", "0", t151="5"), True),
-        (report("A", "0", "0", t151="5"), True),
+        (report("A", "0", "0", t151="5"), False),  # older than the fill, as for the gateway
+        (report("A", "0", "0", t151="5", t14="4"), False),
+        (report("A", "0", "0", t151="5", t14="5"), True),  # in doubt it lives
         (report("A", "D", "0", t151="5"), True),
         (report("A", "D", "4", t151="5"), True),
         (report("A", "F", "1", t32="1", t31="10", t14="1", t151="4"), True),

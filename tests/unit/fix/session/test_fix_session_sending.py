@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import quickfix
 
-from fix.session import initiator as session_module
+from fix.session import line as line_module
 from fix.session.guard import Refusal
 from fix.session.initiator import Callbacks
 from fix.session.listener import Sent
@@ -193,8 +193,8 @@ def test_a_connect_that_hangs_is_given_up_after_the_patience_and_only_while_kill
         given_up.append(inodes)
         return len(inodes)
 
-    monkeypatch.setattr(session_module, "abandon", abandon)
-    monkeypatch.setattr(session_module, "hanging", lambda: next(found))
+    monkeypatch.setattr(line_module, "abandon", abandon)
+    monkeypatch.setattr(line_module, "hanging", lambda: next(found))
     tries(slow, 100.0)
     tries(slow, 200.0)
     assert given_up == [], "without a kill it may wait"

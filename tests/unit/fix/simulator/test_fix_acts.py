@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.simulator.acts import ACTS, MANNERS, OUTCOMES, SESSION_ACTS, Act
+from fix.simulator.acts import ACTS, MANNERS, OUTCOMES, SESSION_ACTS, BrokerAct
 from fix.simulator.control import Control, SimulatedQuote, read_control, write_control
 from fix.simulator.market import SimulatedMarket
 from fix.simulator.order import Manner, OrderOutcome, Reply
@@ -124,7 +124,7 @@ def test_a_replaced_order_has_its_new_name_quantity_and_price() -> None:
 
 def test_a_replace_to_what_has_traded_is_too_late_and_a_used_name_is_refused() -> None:
     broker = resting()
-    broker.act(Act("fill", qty=3))
+    broker.act(BrokerAct("fill", qty=3))
     assert seen(broker.receive(request("G", t11="B", t38="3"))) == "9:0"
     assert seen(broker.receive(request("G", t11="A", t38="7"))) == "9:6"
     (left,) = broker.receive(request("G", t11="B", t38="4"))
@@ -156,7 +156,7 @@ def test_each_act_is_told_as_published(acts: str, told: str) -> None:
     answers: list[Reply] = []
     for act in acts.split():
         what, _, qty = act.partition(":")
-        answers += broker.act(Act(what, qty=int(qty or 0)))
+        answers += broker.act(BrokerAct(what, qty=int(qty or 0)))
     assert seen(answers) == told
 
 
@@ -164,14 +164,14 @@ def test_an_act_takes_the_order_that_it_names_or_the_newest_that_it_fits() -> No
     broker = market("rest", "fill", "rest")
     for name in ("A", "B", "C"):
         broker.receive(order(name))
-    (first,) = broker.act(Act("fill", "A", 1, "12.5"))
+    (first,) = broker.act(BrokerAct("fill", "A", 1, "12.5"))
     assert (dict(first.fields)[11], dict(first.fields)[31]) == ("A", "12.5")
-    (newest,) = broker.act(Act("cancel"))
+    (newest,) = broker.act(BrokerAct("cancel"))
     assert dict(newest.fields)[11] == "C"
-    (traded,) = broker.act(Act("bust"))
+    (traded,) = broker.act(BrokerAct("bust"))
     assert dict(traded.fields)[11] == "B"
-    assert broker.act(Act("bust", "NOBODY")) == []
-    assert broker.act(Act("cancel", "C")) == []
+    assert broker.act(BrokerAct("bust", "NOBODY")) == []
+    assert broker.act(BrokerAct("cancel", "C")) == []
 
 
 def test_an_order_that_is_done_for_the_day_or_suspended_does_not_trade_until_it_works_again() -> (
@@ -182,8 +182,8 @@ def test_an_order_that_is_done_for_the_day_or_suspended_does_not_trade_until_it_
     broker._quote = quotes.get  # noqa: SLF001 - prices move
     for name in ("A", "B"):
         broker.receive(order(name))
-    broker.act(Act("suspend", "A"))
-    broker.act(Act("done_for_day", "B"))
+    broker.act(BrokerAct("suspend", "A"))
+    broker.act(BrokerAct("done_for_day", "B"))
     quotes["SPXN"] = QUOTE
     assert seen(broker.session_changed()) == "F2", "only the one whose day began"
     assert broker.orders["A"].cum == 0
@@ -200,7 +200,7 @@ def test_everything_that_can_be_played_is_listed() -> None:
     assert MANNERS.keys() == set(Manner)
     broker = resting()
     for what in ACTS:
-        broker.act(Act(what))
+        broker.act(BrokerAct(what))
     for name in (*OUTCOMES, *MANNERS, *ACTS, *SESSION_ACTS):
         assert f"  {name} " in listing()
 
@@ -211,7 +211,7 @@ def test_everything_that_can_be_played_is_listed() -> None:
 def test_what_is_played_by_hand_reaches_the_control_file(tmp_path: Path) -> None:
     path = tmp_path / "control.json"
     write_control(path, Control(session=4))
-    play(path, Act("bust", "A", 3))
+    play(path, BrokerAct("bust", "A", 3))
     deal(path, "fill", "expire")
     answer(path, "cancels", "reject")
     assert main([str(tmp_path), "correct", "B", "--qty", "2", "--price", "7"]) == 0

@@ -7,9 +7,9 @@ import pytest
 from fix.dialects.engine_settings import initiator_settings
 from fix.dialects.profile import OrderTags, parse_profile, profile_document
 from fix.errors import MessageError, ProfileError
+from fix.wire.fields import SOH
 from fix.wire.identity import cl_ord_id, sweep_id
 from fix.wire.messages import (
-    SOH,
     Fields,
     cancel,
     decimal_text,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fix.dialects.data_tags import LENGTH_TAGS
 from fix.dialects.person_tags import (
-    LENGTH_TAGS,
     NOT_PERSONS,
     PERSON_TAGS,
     TEXT_TAGS,
@@ -20,7 +20,8 @@ from fix.dialects.person_tags import (
 from fix.durable.inbox import Inbox, forget, read_from
 from fix.durable.wire_log import WireLog, scrub_log
 from fix.errors import FixError, MessageError
-from fix.wire.messages import SOH, parse
+from fix.wire.fields import SOH
+from fix.wire.messages import parse
 from fix.wire.persons import (
     FIELDS_MAX,
     Redacted,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from typing_extensions import override
 
 from gateway.cli.__main__ import main as command
-from gateway.cli.main import app, exit_code_of
+from gateway.cli.main import FIRST, GROUPS, app, exit_code_of, verbs_of
 from gateway.errors import SettingsError, StateInUseError
 from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
@@ -41,9 +41,21 @@ def test_the_help_of_a_verb_says_what_it_does(verb: str) -> None:
     assert re.search(r"[A-Z][a-z]+[^.]*\.", text), "no sentence"
 
 
-def test_the_help_names_every_verb() -> None:
-    text = plain(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "160"}).output)
-    assert [verb for verb in VERBS if verb not in text] == []
+def test_the_help_is_a_screen_of_twelve_verbs_and_says_where_the_others_are() -> None:
+    text = plain(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output)
+    named = {line.split()[1] for line in text.splitlines() if re.match(r"│ [a-z]", line)}
+    assert named == FIRST
+    assert len(FIRST) == 12
+    assert len(text.splitlines()) <= 45
+    assert "`countersign verbs`" in text
+
+
+def test_every_verb_is_listed_once_under_what_it_is_for() -> None:
+    text = CliRunner().invoke(app, ["verbs"]).output
+    listed = re.findall(r"^  ([a-z-]+)", text, re.MULTILINE)
+    called = {name.split()[0] for name, _ in verbs_of(app)} - {"verbs"}
+    assert sorted(listed) == sorted(called)
+    assert [title for title in GROUPS if f"{title}\n" not in text] == []
 
 
 def test_help_is_wrapped_by_the_terminal_alone_and_explains_every_argument() -> None:
@@ -65,7 +77,9 @@ def test_settings_lists_every_name() -> None:
     assert [line.split()[0] for line in lines] == list(known_names())
 
 
-@pytest.mark.parametrize("missing", ["DSN", "KEYS", "PORT", "INSTRUMENTS"])
+@pytest.mark.parametrize(
+    "missing", ["DSN", "KEYS", "PORT", "INSTRUMENTS", "DEPLOYER", "COMPUTE_OPERATOR"]
+)
 def test_serve_has_no_default_for_database_keys_and_broker(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
 ) -> None:
@@ -74,6 +88,8 @@ def test_serve_has_no_default_for_database_keys_and_broker(
         "COUNTERSIGN_KEYS": str(tmp_path),
         "COUNTERSIGN_FIX__PORT": "5001",
         "COUNTERSIGN_INSTRUMENTS": str(PLAYED_TABLE),
+        "COUNTERSIGN_LIABILITY__DEPLOYER": "a firm",
+        "COUNTERSIGN_LIABILITY__COMPUTE_OPERATOR": "a firm",
     }
     for name, value in given.items():
         if not name.endswith(missing):
@@ -105,6 +121,8 @@ def test_serve_keeps_its_account_over_restarts_and_run_opens_a_new_one(
         ("COUNTERSIGN_LEDGER__DSN", "postgresql:///nowhere"),
         ("COUNTERSIGN_KEYS", str(tmp_path / "state" / "keys")),
         ("COUNTERSIGN_FIX__PORT", "5001"),
+        ("COUNTERSIGN_LIABILITY__DEPLOYER", "a firm"),
+        ("COUNTERSIGN_LIABILITY__COMPUTE_OPERATOR", "a firm"),
         ("COUNTERSIGN_INSTRUMENTS", str(PLAYED_TABLE)),
     ):
         monkeypatch.setenv(name, value)

@@ -1,6 +1,7 @@
 """`countersign evaluate` on a folder: a table, two files, exit codes."""
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.main import app, exit_code_of
+from gateway.cli.verbs import evaluate
+from gateway.cli.verbs.setup import promote
 
 
 @pytest.fixture(name="data")
@@ -34,6 +37,11 @@ def test_the_verb_prints_a_table_and_writes_json_and_html(data: Path, tmp_path: 
     assert found["asked"]["series"] == 1
     assert found["figures"]["daily"]["against"]["1"]["ewma"]["origins"] > 10
     assert files[1].read_text().startswith("<!doctype html>")
+
+
+def test_the_gate_forecasts_every_bar_as_evaluate_does() -> None:
+    verbs = (evaluate.evaluate, promote.run)
+    assert [signature(one).parameters["every"].default for one in verbs] == [1, 1]
 
 
 def test_a_folder_without_files_is_one_line_and_exit_code_2(

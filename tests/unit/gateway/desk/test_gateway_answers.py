@@ -50,8 +50,8 @@ SENDING = record(Kind.ORDER_SENDING)
 SENT = record(Kind.ORDER_SENT)
 UNKNOWN = record(Kind.ORDER_UNKNOWN, reason="no answer")
 TOLD: list[tuple[str, Sequence[Record], tuple[str, str | None]]] = [
-    ("held", (), ("held", None)),
-    ("held", (record(Kind.APPROVAL_REQUESTED),), ("held", None)),
+    ("held", (), ("held", "R12.price: ABOVE_LIMIT")),
+    ("held", (record(Kind.APPROVAL_REQUESTED),), ("held", "R12.price: ABOVE_LIMIT")),
     ("rejected", (SEALED,), ("rejected", "R12.price: ABOVE_LIMIT")),
     (
         "approved",
@@ -158,6 +158,8 @@ def test_a_hold_is_told_with_its_request_and_without_an_order(desk: MemoryDesk) 
     name = desk.hold()
     answer = intent_response(desk.small.desk.own.reader, name)
     assert (answer.result, answer.cl_ord_id, answer.verdict) == ("held", None, "HOLD")
+    assert answer.reason is not None
+    assert answer.reason.startswith("R31")
     assert answer.approval is not None
     assert answer.approval.intent_digest == desk.verdict(name).body["intent_digest"]
 
@@ -165,6 +167,7 @@ def test_a_hold_is_told_with_its_request_and_without_an_order(desk: MemoryDesk) 
 def test_no_trade_is_told_without_a_verdict(desk: MemoryDesk) -> None:
     answer = desk.ask(50, exposure_bp=0)
     assert (answer.result, answer.verdict, answer.rules) == ("no_trade", None, ())
+    assert answer.reason == "LESS_THAN_SMALLEST_ORDER"
     assert answer.cl_ord_id is None
     assert answer.record_seq is not None
     sealed = desk.log.record(answer.record_seq)

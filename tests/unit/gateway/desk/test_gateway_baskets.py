@@ -9,6 +9,7 @@ from audit.errors import LedgerError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
+from gateway.desk.agents import baskets
 from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import basket_id_of, submit_basket, told_of
 from gateway.desk.requests import IntentRequest
@@ -21,7 +22,9 @@ from gateway.errors import (
 )
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
+from gateway.walk.dispatch import DispatchTools, Leaving, may_leave
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.standing import Standing
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from tests.doubles.full_policy import gathered_policy
@@ -132,16 +135,33 @@ def test_the_last_leg_is_judged_with_the_orders_of_all_before_it(
     desk = under(tmp_path, monkeypatch)
     assert submitted(desk, *SMALL).result == "approved"
     first, last = (VerdictGiven.of(one) for one in desk.log.of_kind(Kind.VERDICT_GIVEN))
-    baskets = [one.body["inputs"]["basket"] for one in desk.log.of_kind(Kind.VERDICT_GIVEN)]
-    assert [one["group"] for one in baskets] == [BASKET, BASKET]
+    seen_of = [one.body["inputs"]["basket"] for one in desk.log.of_kind(Kind.VERDICT_GIVEN)]
+    assert [one["group"] for one in seen_of] == [BASKET, BASKET]
 
     def seen(given: VerdictGiven, rule: str) -> int:
         return next(r.observed or 0 for r in given.verdict.results if r.rule_id == rule)
 
-    assert seen(first, "R21") == baskets[1]["others_minor"] > baskets[0]["others_minor"] == 0
+    assert seen(first, "R21") == seen_of[1]["others_minor"] > seen_of[0]["others_minor"] == 0
     assert seen(last, "R21") == seen(first, "R21") + seen(last, "R04")
     for one in (first, last):
         replay(cast("LedgerReader", desk.log), TABLE, one.decision_id)
+
+
+def test_a_leg_is_judged_with_every_leg_before_it_and_not_the_last_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = under(tmp_path, monkeypatch)
+    again = leg("SPXN", lots=5).model_copy(update={"client_key": "leg-3"})
+    three = BasketRequest.model_construct(client_key="whole", legs=[*SMALL, again])
+    submit_basket(desk.small.desk, AGENT, three)
+    given = desk.log.of_kind(Kind.VERDICT_GIVEN)
+    assert len(given) == 3
+    observed = [
+        next(r.observed for r in VerdictGiven.of(one).verdict.results if r.rule_id == "R21")
+        for one in given
+    ]
+    others = [one.body["inputs"]["basket"]["others_minor"] for one in given]
+    assert others == [0, *observed[:2]], "what R21 saw of all legs before"
 
 
 @pytest.mark.parametrize("less", [0, 1])
@@ -183,7 +203,7 @@ def test_a_hold_of_a_leg_is_nobodys_to_answer(desk: MemoryDesk) -> None:
 def test_the_same_key_again_is_the_same_basket_and_no_second_order(desk: MemoryDesk) -> None:
     first = submitted(desk, *SMALL)
     size = desk.log.size
-    assert submitted(desk, *SMALL) == first == told_of(desk.small.desk, BASKET)
+    assert submitted(desk, *SMALL) == first == told_of(desk.small.desk, BASKET, reader=AGENT)
     assert (len(desk.small.broker.orders), desk.log.size) == (2, size)
 
 
@@ -226,7 +246,7 @@ def test_nobody_is_told_of_a_basket_that_is_not_there_or_not_decided(desk: Memor
             said.append(BASKET)
 
     with pytest.raises(UnknownDecisionError):
-        told_of(desk.small.desk, BASKET)
+        told_of(desk.small.desk, BASKET, reader=AGENT)
     desk.log.before = before
     submitted(desk, *SMALL)
     assert said == [BASKET]
@@ -245,6 +265,30 @@ def test_a_stop_that_comes_before_the_outcome_stops_the_whole(desk: MemoryDesk) 
     answer = submitted(desk, *SMALL)
     assert answer.result == "stopped"
     assert "kill epoch changed" in (answer.reason or "")
+    assert not desk.small.broker.orders
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_leg_that_may_not_leave_any_more_stops_the_whole_on_record(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """All legs are approved and still stand, but one could not leave: the outcome is `stopped`."""
+
+    def leaves(standing: Standing, tools: DispatchTools) -> Leaving | str:
+        held = basket_leg(standing) == number
+        return "it may not" if held else may_leave(standing, tools)
+
+    def basket_leg(standing: Standing) -> int:
+        (received,) = desk.log.of_kind(Kind.BASKET_RECEIVED)
+        legs: list[str] = received.body["legs"]
+        return 1 + legs.index(standing.decision_id)
+
+    monkeypatch.setattr(baskets, "may_leave", leaves)
+    answer = submitted(desk, *SMALL)
+    assert answer.result == "stopped"
+    assert outcome(desk).body["outcome"] == "stopped"
+    assert outcome(desk).body["reason"] == f"leg {number} may not leave: it may not"
+    assert not desk.log.of_kind(Kind.ORDER_SENDING)
     assert not desk.small.broker.orders
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from audit.errors import LedgerError
+from audit.errors import LedgerError, LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
@@ -18,6 +18,7 @@ from gateway.desk.agents.baskets import basket_id_of, submit_basket
 from gateway.desk.requests import IntentRequest
 from gateway.installation.policies import policy
 from gateway.surfaces.web.views.oversight.baskets import basket_view
+from gateway.walk.projections.standing import Stage
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
@@ -195,3 +196,35 @@ def test_an_announcement_that_is_refused_keeps_back_the_rest(desk: MemoryDesk) -
         submitted(desk)
     assert not desk.small.broker.orders
     assert not desk.small.desk.own.orders.unsent()
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_a_leg_whose_verdict_is_still_on_its_way_is_not_ended_before_it(
+    desk: MemoryDesk, late: int
+) -> None:
+    """The ledger does not answer in time and commits the verdict after the basket was stopped."""
+    kept: list[tuple[Draft, ...]] = []
+    given = 0
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        nonlocal given
+        if drafts[0].kind is Kind.VERDICT_GIVEN and not kept:
+            given += 1
+            if given == late + 1:
+                kept.append(drafts)
+                raise LedgerTimeoutError("no answer", written=None)
+
+    desk.log.before = before
+    with pytest.raises(LedgerTimeoutError):
+        submitted(desk, 3)
+    desk.log.before = lambda _: None
+    (received,) = desk.log.of_kind(Kind.BASKET_RECEIVED)
+    legs = [desk.standing(one) for one in received.body["legs"]]
+    assert [one.sealed for one in legs] == [number != late for number in range(3)]
+    desk.log.append(*kept[0])
+    waits = desk.standing(legs[late].decision_id)
+    assert waits.stage is Stage.APPROVED
+    assert desk.dispatch(waits) is None
+    assert desk.withdrawn(waits.decision_id) == "basket_not_approved"
+    assert [desk.standing(one.decision_id).seals for one in legs] == [1, 1, 1]
+    assert not desk.small.broker.orders

@@ -260,14 +260,14 @@ def test_a_start_ends_the_requests_that_the_child_never_noted(desk: MemoryDesk) 
     first, second = cancel(desk, order), cancel(desk, other)
     own = desk.small.desk.own
     noted = {second.cancel.cancel_id}
-    count = end_unsent_cancels(own.tools.ledger, own.orders, noted, market_time_us=1)
+    count = end_unsent_cancels(own.tools.ledger, own.orders, "EMSSIM", noted, market_time_us=1)
     assert count == 1
     assert [(one["outcome"], one["reason"]) for one in ended(desk, order)] == [
         ("not_sent", "restart")
     ]
     assert ended(desk, other) == []
     assert first.cancel.state == "requested"
-    assert end_unsent_cancels(own.tools.ledger, own.orders, noted, market_time_us=2) == 0
+    assert end_unsent_cancels(own.tools.ledger, own.orders, "EMSSIM", noted, market_time_us=2) == 0
 
 
 def test_a_kill_in_force_does_not_stop_a_cancel(desk: MemoryDesk) -> None:

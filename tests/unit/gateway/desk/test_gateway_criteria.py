@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from gateway.clock import wall_us
+from gateway.desk.bodies.fairness import CriteriaBody
 from gateway.desk.persons.oversight.criteria import (
-    CriteriaBody,
     agree_on,
     criteria_document,
     criteria_on,
     criteria_statement,
 )
-from gateway.desk.persons.statements import log_id
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import (
     NOTICE_DAYS,

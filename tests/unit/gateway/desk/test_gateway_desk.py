@@ -59,6 +59,7 @@ def test_a_key_that_was_used_for_something_else_is_refused(
 
 
 def test_a_key_is_its_callers_own(desk: MemoryDesk) -> None:
+    desk.small.keyring.issue(OTHER.name, OTHER.role)
     first = desk.small.desk.submit(AGENT, request())
     second = desk.small.desk.submit(OTHER, request(max_qty_lots=41))
     assert first.decision_id != second.decision_id
@@ -83,6 +84,25 @@ def test_so_many_intents_are_in_hand_at_once_and_no_more(desk: MemoryDesk) -> No
     assert len(desk.small.broker.orders) == INTENTS_MAX
     desk.log.before = lambda _: None
     assert desk.ask(20).result == "approved", "there is room again"
+
+
+def test_a_key_with_none_in_hand_is_served_while_another_has_all_places(desk: MemoryDesk) -> None:
+    """Repro sec_starve: one agent's flood kept every other one out."""
+    desk.small.keyring.issue(OTHER.name, OTHER.role)
+    served: list[str] = []
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        if drafts[0].kind is Kind.INTENT_RECEIVED and not served:
+            try:
+                desk.ask(20)
+            except NotReadyError:
+                asked = request(max_qty_lots=41)
+                served.append("busy for the greedy one")
+                served.append(desk.small.desk.submit(OTHER, asked).result)
+
+    desk.log.before = before
+    desk.ask(20)
+    assert served == ["busy for the greedy one", "approved"]
 
 
 def test_an_intent_that_fails_leaves_its_place(desk: MemoryDesk) -> None:

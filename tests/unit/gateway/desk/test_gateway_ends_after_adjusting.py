@@ -29,8 +29,9 @@ def resolved(desk: MemoryDesk, right: str = "broker") -> None:
     own = desk.small.desk.own
     document = listed(own)
     (one,) = document["open"]
-    given = {"right": right, "reason": "checked", "evidence": "his statement", "price": "269.00"}
-    request = ResolveRequest.model_validate(given | {"lots": one["lots"]})
+    given = {"right": right, "reason": "checked", "evidence": "his statement"}
+    price = {"price": "269.00"} if right == "broker" and one["lots"] else {}
+    request = ResolveRequest.model_validate(given | {"lots": one["lots"]} | price)
     text = resolution_statement(str(document["log_id"]), one["seq"], one["leaf"], request)
     signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
     resolve(own, "otto", one["seq"], request.model_copy(update={"signatures": signatures}))

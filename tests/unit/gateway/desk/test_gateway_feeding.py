@@ -5,21 +5,26 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import FeedRefusedError, NotReadyError, RequestError
 from gateway.evidence.replay.replay import replay
+from gateway.feeds.live.conditions import far_from
 from gateway.feeds.live.items import (
     BARS,
     QUOTES,
+    BarItem,
     PostedBar,
     PostedQuote,
     QuoteItem,
     bar_item,
     quote_item,
 )
+from gateway.feeds.live.splits import BarSplit
 from gateway.walk.journal.run import MarkTaken
 from tests.doubles.feeds import FedDesk, KeptInMemory, bars, fed_desk, quote
 from tests.doubles.memory_desk import TABLE, memory_desk
@@ -197,6 +202,89 @@ def test_a_contradiction_ends_with_the_quotes_that_make_it(fed: FedDesk) -> None
     assert fed.market.snapshot("SPXN").bars
 
 
+def one_bar(fed: FedDesk, number: int, times: float = 1, **changes: object) -> BarItem:
+    """Return a bar that closed some minutes ago, at so many times the last price."""
+    last = bars(1, fed.clock.wall_us())[0] | {"sequence": number} | changes
+    last["close_time_us"] += (number - 60) * 60 * SECOND
+    prices = {name: f"{float(last[name]) * times:.2f}" for name in ("open", "high", "low", "close")}
+    return bar_item(PostedBar(**(last | prices)), SPXN)
+
+
+def test_a_bar_in_another_unit_is_refused_and_corrected_under_its_number(fed: FedDesk) -> None:
+    """A bar in pence stood, the right one was in conflict with it, and no forecast came again."""
+    fill(fed)
+    put(fed, 1)
+    (told,) = fed.feeding.take(BARS, [one_bar(fed, 61, 100)])["conditions"]
+    assert told["condition"] == "outside"
+    assert "of sequence 60 are more than 5 times apart: post it in the same unit" in told["detail"]
+    assert refusal(fed).startswith("SPXN: bars are far from the last close: high ")
+    (again,) = fed.feeding.take(BARS, [one_bar(fed, 61, 100)])["conditions"]
+    assert again["condition"] == "outside", "it is no repeat"
+    assert fed.feeding.take(BARS, [one_bar(fed, 61)])["conditions"] == []
+    assert fed.feeding.take(BARS, [one_bar(fed, 62, 1.01)])["conditions"] == []
+    assert fed.market.last_sequence(BARS, "SPXN", "alpha") == 62
+    assert fed.market.waiting() == ()
+    assert fed.desk.ask().result == "approved"
+    assert conditions(fed, BARS) == ["ok", "outside"], "sound again within a minute"
+
+
+@given(st.floats(0.001, 1000).filter(lambda one: abs(one - 5) > 0.2 and abs(5 * one - 1) > 0.2))
+def test_a_bar_stands_within_five_times_the_last_close(times: float) -> None:
+    before = BarItem(
+        source="alpha",
+        instrument="SPXN",
+        sequence=1,
+        event_us=1,
+        open_ticks=10**6,
+        high_ticks=10**6,
+        low_ticks=10**6,
+        close_ticks=10**6,
+    )
+    ticks = round(10**6 * times)
+    for bar in (replace(before, high_ticks=ticks), replace(before, low_ticks=ticks)):
+        assert bool(far_from(bar, before)) == (not 0.2 <= times <= 5)
+
+
+def test_a_doubted_bar_is_told_again_after_a_restart_and_taken_with_its_split(
+    fed: FedDesk, tmp_path: Path
+) -> None:
+    table = fed.feeding.table = fed.feeding.waits = KeptInMemory()
+    fill(fed)
+    bar = one_bar(fed, 61, 0.1)
+    fed.feeding.take(BARS, [bar])
+    assert table.waiting == {"alpha": [bar]}
+    after = fed_desk(memory_desk(tmp_path / "after", live=False))
+    after.feeding.table = after.feeding.waits = table
+    after.market.bring_back(table.rows, table.waiting["alpha"])
+    after.feeding.watch()
+    put(after, 1)
+    assert "bars are far from the last close" in refusal(after)
+    before_us = table.rows[-1].event_us
+    after.market.splits["SPXN"] = (BarSplit(ref="a", before_us=before_us, new=10, old=1),)
+    after.feeding.watch()
+    assert after.market.last_sequence(BARS, "SPXN", "alpha") == 61
+    assert (table.rows[-1], table.waiting) == (bar, {"alpha": []})
+
+
+def test_a_wrong_bar_that_stands_is_left_behind_with_its_source(fed: FedDesk) -> None:
+    """The way back: a new source brings the history, and the old one falls silent."""
+    fill(fed)
+    fed.feeding.take(BARS, [one_bar(fed, 61, 2)])
+    with pytest.raises(FeedRefusedError, match="another item came before"):
+        fed.feeding.take(BARS, [one_bar(fed, 61)])
+    posted = [one | {"source": "alpha-2"} for one in bars(60, fed.clock.wall_us())]
+    fed.feeding.take(BARS, [bar_item(PostedBar(**one), SPXN) for one in posted])
+    fed.feeding.take(BARS, [one_bar(fed, 61, source="alpha-2")])
+    put(fed, 1)
+    assert "bars are biased: alpha" in refusal(fed)
+    for number in range(62, 69):
+        fed.clock.passes(24 * 3600 * SECOND)
+        new = replace(one_bar(fed, 61, source="alpha-2"), sequence=number)
+        assert fed.feeding.take(BARS, [new])["conditions"] == []
+    put(fed, 2)
+    assert fed.desk.ask().result == "approved", "alpha is quiet"
+
+
 def test_two_sources_whose_closes_differ_are_not_used(fed: FedDesk) -> None:
     fill(fed)
     put(fed, 1)
@@ -245,6 +333,53 @@ def test_a_new_board_goes_on_from_the_bars_that_were_kept(fed: FedDesk, tmp_path
     }
 
 
+def test_a_bar_that_waits_is_taken_at_its_close_after_a_restart(
+    fed: FedDesk, tmp_path: Path
+) -> None:
+    """A line of a followed file is not read again, and an answered request is not posted again."""
+    table = fed.feeding.table = fed.feeding.waits = KeptInMemory()
+    fill(fed)
+    posted = bars(60, fed.clock.wall_us())[-1]
+    soon = posted | {"sequence": 61, "close_time_us": fed.clock.wall_us() + 150 * SECOND}
+    early = bar_item(PostedBar(**soon), SPXN)
+    (told,) = fed.feeding.take(BARS, [early])["conditions"]
+    assert told["condition"] == "ahead"
+
+    after = fed_desk(memory_desk(tmp_path / "after", live=False))
+    after.feeding.table = after.feeding.waits = table
+    after.market.bring_back(table.rows, table.waiting["alpha"])
+    after.feeding.watch()
+    assert after.market.last_sequence(BARS, "SPXN", "alpha") == 60, "it has not closed"
+    after.clock.passes(151 * SECOND)
+    after.feeding.watch()
+    assert after.market.last_sequence(BARS, "SPXN", "alpha") == 61
+    assert table.rows[-1] == early
+    assert table.waiting == {"alpha": []}, "it waits no longer"
+
+
+def test_an_early_bar_that_could_not_be_kept_is_not_acknowledged(fed: FedDesk) -> None:
+    table = fed.feeding.table = fed.feeding.waits = KeptInMemory()
+    posted = bars(1, fed.clock.wall_us())[0]
+    soon = posted | {"close_time_us": fed.clock.wall_us() + 150 * SECOND}
+    early = bar_item(PostedBar(**soon), SPXN)
+    table.away = True
+    with pytest.raises(NotReadyError):
+        fed.feeding.take(BARS, [early])
+    table.away = False
+    fed.feeding.watch()
+    assert table.waiting == {"alpha": [early]}
+
+
+def test_a_bar_that_stands_does_not_wait_after_a_crash_between_its_two_tables(
+    fed: FedDesk, tmp_path: Path
+) -> None:
+    table = fed.feeding.table = KeptInMemory()
+    fill(fed)
+    after = fed_desk(memory_desk(tmp_path / "after", live=False))
+    after.market.bring_back(table.rows, [replace(table.rows[-1], close_ticks=1)])
+    assert after.market.waiting() == ()
+
+
 def test_without_its_record_a_condition_has_no_effect(fed: FedDesk) -> None:
     fed.desk.log.refuses = LedgerTimeoutError("away", written=False)
     with pytest.raises(LedgerTimeoutError):
@@ -271,3 +406,13 @@ def test_holdings_are_marked_at_a_fresh_quotes_middle_and_not_too_often(fed: Fed
     put(fed, 2)
     fed.feeding.watch()
     assert len(fed.desk.log.of_kind(Kind.MARK_TAKEN)) == 4
+
+
+def test_a_source_whose_quotes_are_not_sound_contradicts_nobody(fed: FedDesk) -> None:
+    """Its last sound quote is too old, though it goes on to deliver."""
+    fill(fed)
+    put(fed, 1, source="beta", bid="280.00", ask="280.10")
+    fed.clock.passes(6 * SECOND)
+    put(fed, 2, source="beta", bid="280.00", ask="279.00")
+    assert put(fed, 1)["conditions"] == []
+    assert fed.market.snapshot("SPXN").bars

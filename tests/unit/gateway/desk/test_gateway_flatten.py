@@ -9,7 +9,12 @@ from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.persons import stops as stopping
-from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
+from gateway.desk.persons.flatten import (
+    FlattenRequest,
+    flatten,
+    flattened_text,
+    positions_held,
+)
 from gateway.errors import RequestError, StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
@@ -74,6 +79,15 @@ def test_the_account_of_a_scoped_key_and_a_short_one_are_closed_in_their_own_boo
     replay(cast("LedgerReader", desk.log), desk.small.desk.own.tools.table, order["decision_id"])
 
 
+@pytest.mark.parametrize("other", [Stop.SECURE, Stop.BREAKER])
+def test_reduce_only_begins_also_under_another_stop(desk: MemoryDesk, other: Stop) -> None:
+    hold(desk, AGENT_ACCOUNT)
+    own = desk.small.desk.own
+    stopping.begin_stop(own, "ada", other, "a test")
+    flatten(desk.small.desk, ADA, asked())
+    assert set(own.section.stops.in_force()) == {other, Stop.REDUCE_ONLY}
+
+
 def test_a_dry_run_says_the_same_and_records_and_sends_nothing(desk: MemoryDesk) -> None:
     hold(desk, AGENT_ACCOUNT)
     told = flatten(desk.small.desk, ADA, asked(dry_run=True))
@@ -107,6 +121,8 @@ def test_an_order_of_unknown_fate_is_named_and_nothing_is_sent_beside_it(
     told = flatten(desk.small.desk, ADA, asked())
     assert (told["orders"], len(told["left"])) == ([], 1)
     assert "cancel-all" in told["left"][0]["why"]
+    (named,) = positions_held(desk.small.desk.own, "SPXN")
+    assert named.why == told["left"][0]["why"], "also when the instrument is named"
     assert desk.small.desk.own.section.stops.in_force() == (Stop.REDUCE_ONLY,), "in doubt, stop"
     (record,) = desk.log.of_kind(Kind.FLATTEN_ASKED)
     assert record.body["left"] == told["left"]

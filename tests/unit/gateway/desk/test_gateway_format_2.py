@@ -22,7 +22,7 @@ from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from risk.rules.catalogue import CONDUCT
 from tests.doubles.full_policy import gathered_policy
-from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 
 ALL = gathered_policy()
@@ -164,7 +164,9 @@ def test_a_submitter_is_told_one_code_for_conduct_and_the_record_has_the_rule(
     assert "OWN_LEVELS_STACKED" in {one["reason"] for one in results}
     told = answer.model_dump_json()
     for role in (Role.AGENT, Role.AUDITOR):
-        shown = desk.small.desk.decision(answer.decision_id, reader=Caller(name="x", role=role))
+        shown = desk.small.desk.decision(
+            answer.decision_id, reader=Caller(name=AGENT.name, role=role)
+        )
         names = any(one in str(shown) for one in ("'R53'", "OWN_LEVELS_STACKED"))
         assert names is (role is Role.AUDITOR)
         assert [one for one in shown["records"] if "withheld" in one] or role is Role.AUDITOR

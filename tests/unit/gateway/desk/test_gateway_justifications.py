@@ -9,19 +9,19 @@ from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import JustificationBody
 from gateway.desk.persons.oversight.justifications import (
     LIFE_US,
-    JustificationBody,
     enter_justification,
     justification_statement,
     justifications,
     terms_of,
 )
-from gateway.desk.persons.statements import log_id
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.policies import policy
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.oversight.justifications import FairnessSources

@@ -1,5 +1,8 @@
-"""Modes: what each needs, whose account and session it is, and whose a state folder is."""
+"""Modes: what each needs, and whose account and session it is."""
 
+import itertools
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +12,55 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.desk.persons.governing.modes import (
-    SESSIONS_MIN,
     ModeWanted,
+    RunsNow,
     mode_statement,
     needs,
     refuse_mode,
     signatures_needed,
 )
 from gateway.errors import ModeRefusedError, SettingsError
-from gateway.installation.keys.mode_mark import (
+from gateway.installation.keys.kept_signatures import (
+    SIGNED,
     keep_signature,
-    mark_mode,
-    refuse_other_mode,
-    signed_mode,
+    kept_signatures,
 )
+from gateway.installation.policies.policy import POLICIES
 from gateway.walk.journal.control.modes import Mode, mode_entered
+from gateway.walk.journal.session import RECONCILED, SessionReconciled
 from gateway.walk.ports import Tags
 from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
+from risk.policy.policy import parse_policy
 from tests.doubles.memory_desk import memory_desk
 
 KEYS = {role: Ed25519PrivateKey.generate() for role in ("risk", "compliance")}
 PUBLIC = {role: key.public_key().public_bytes_raw() for role, key in KEYS.items()}
 LOG = "desk.test#00"
 MODEL = "5e" * 32
+DIGESTS = {name: f"{n}a" * 32 for n, name in enumerate(("code", "instruments", "model", "policy"))}
+SHIPPED = parse_policy(POLICIES["desk"].read_bytes()).deployment
+assert SHIPPED is not None
+NOW = RunsNow(deployment=SHIPPED, digests=DIGESTS, untried="", live=0)
+
+
+def sessions(count: int, span_us: int = 3_600_000_000) -> list[SessionReconciled]:
+    """Return reconciled sessions, each on a day of its own."""
+    return [
+        SessionReconciled(event=RECONCILED, span_us=span_us, trading_day=f"2026-01-{n + 1:02}")
+        for n in range(count)
+    ]
+
+
+def ready(**changes: Any) -> ModeHistory:  # noqa: ANN401 - its fields
+    """Return a history after which pilot may begin with `NOW`."""
+    count = changes.pop("sessions", 20)
+    given = {
+        "mode": "paper",
+        "registered": DIGESTS,
+        "promoted": {MODEL},
+        "reconciled_sessions": sessions(count),
+    }
+    return ModeHistory(**(given | changes))
 
 
 def wanted(mode: Mode, **changes: str) -> ModeWanted:
@@ -62,36 +91,68 @@ def test_pilot_and_live_are_refused_and_everything_missing_is_named(mode: Mode) 
         assert word in str(refused.value)
 
 
-def test_pilot_is_refused_for_its_promotion_alone_when_all_else_is_there() -> None:
-    history = ModeHistory(mode="paper", reconciled=SESSIONS_MIN, registered=True)
-    history.promoted.add("another pair's")
+def missing(history: ModeHistory, now: RunsNow = NOW, doctor: int | None = 0) -> list[str]:
+    """Return what pilot lacks, with both officers' signatures."""
+    found = needs(history, Mode.PILOT, 2, doctor=doctor, model=MODEL, now=now)
+    return [one.what for one in found if not one.met]
 
-    def missing(doctor: int | None) -> list[str]:
-        found = needs(history, Mode.PILOT, 2, doctor=doctor, model=MODEL)
-        return [one.what for one in found if not one.met]
 
-    assert len(missing(0)) == 1
-    assert "a promotion record of model pair 5e5e5e5e5e5e5e5e" in missing(0)[0]
+def test_pilot_needs_each_thing_for_itself() -> None:
+    assert missing(ready()) == []
+    lacking: list[tuple[ModeHistory, RunsNow, str]] = [
+        (ready(promoted={"6f" * 32}), NOW, "promotion record of model pair 5e5e5e5e5e5e5e5e"),
+        (ready(), replace(NOW, live=1), "no live order of mode paper, found 1"),
+        (ready(), replace(NOW, untried="no trial"), "a trial of the policy .*: no trial"),
+        (ready(), replace(NOW, deployment=None), "section `deployment`"),
+        (ready(registered={}), NOW, "registered digests"),
+        (ready(sessions=19), NOW, "20 reconciled sessions .* found 19 on 19"),
+    ]
+    for history, now, said in lacking:
+        (what,) = missing(history, now)
+        assert re.search(said, what)
     for doctor in (None, 1):
-        assert len(missing(doctor)) == 2
+        (what,) = missing(ready(), doctor=doctor)
+        assert "doctor" in what
+
+
+@pytest.mark.parametrize("name", sorted(DIGESTS))
+def test_each_digest_that_differs_from_its_registration_is_named(name: str) -> None:
+    changed = DIGESTS | {name: "00" * 32}
+    for registered, present in (
+        (DIGESTS, changed),
+        (changed, DIGESTS),
+        (DIGESTS, {k: v for k, v in DIGESTS.items() if k != name}),
+        ({k: v for k, v in DIGESTS.items() if k != name}, DIGESTS),
+    ):
+        (what,) = missing(ready(registered=registered), replace(NOW, digests=present))
+        assert what.endswith(f"differs: {name}")
 
 
 @pytest.mark.parametrize("mode", [Mode.PILOT, Mode.LIVE])
 def test_a_mode_with_money_begins_when_everything_is_there(mode: Mode) -> None:
-    history = ModeHistory(
-        mode="paper", reconciled=SESSIONS_MIN, registered=True, promoted={MODEL}, changed_seq=4
-    )
+    history = ready(changed_seq=4)
     signatures = signed(history, mode, "risk", "compliance")
 
     def begun(doctor: int | None, given: dict[str, str], model: str = MODEL) -> dict[str, str]:
         asked = wanted(mode, model=model)
-        return refuse_mode(asked, history, log=LOG, signatures=given, keys=PUBLIC, doctor=doctor)
+        return refuse_mode(
+            asked, history, log=LOG, signatures=given, keys=PUBLIC, doctor=doctor, now=NOW
+        )
 
     assert begun(0, signatures) == signatures
     one_only = {"risk": signatures["risk"]}
     for bad in ((1, signatures, MODEL), (0, one_only, MODEL), (0, signatures, "6f" * 32)):
         with pytest.raises(ModeRefusedError, match=f"mode {mode} may not begin"):
             begun(*bad)
+
+
+def test_no_mode_changes_over_a_live_order() -> None:
+    for before, after in itertools.permutations(Mode, 2):
+        history = ready(mode=before, accounts={})
+        found = needs(history, after, 2, doctor=0, model=MODEL, now=replace(NOW, live=2))
+        assert [one.what for one in found if not one.met] == [
+            f"no live order of mode {before}, found 2 (`countersign cancel-all`)"
+        ]
 
 
 def test_both_officers_sign_the_limits_of_pilot_and_each_change_of_them() -> None:
@@ -161,7 +222,7 @@ def test_an_account_and_a_session_belong_to_one_mode() -> None:
     assert begin(history, wanted(Mode.SHADOW, account="other", sender="US2")) == {}
 
 
-def test_the_records_tell_the_mode_its_bindings_and_the_reconciled_sessions(
+def test_the_records_tell_the_mode_and_its_bindings(
     tmp_path: Path,
 ) -> None:
     desk = memory_desk(tmp_path)
@@ -171,13 +232,11 @@ def test_the_records_tell_the_mode_its_bindings_and_the_reconciled_sessions(
     draft = mode_entered(tags, before="paper", sender="A", target="B", log=LOG, signatures={})
     (entered,) = desk.log.append(draft)
     served = run_of(desk.log, dev.body, "desk", "r1", "shadow")
-    history = mode_history(desk.log.records(stream="control", kinds=MODE_KINDS))
-    assert (history.mode, history.reconciled) == ("shadow", 1)
+    history = mode_history(desk.log.records(kinds=MODE_KINDS))
+    assert (history.mode, history.reconciled) == ("shadow", 0)
     assert history.changed_seq == entered.seq < served.seq
     assert history.accounts == {"desk": "shadow"}
     assert history.sessions == {("A", "B"): "shadow"}
-    run_of(desk.log, dev.body, "desk", "r2", "shadow")
-    assert mode_history(desk.log.records(kinds=MODE_KINDS)).reconciled == 2
 
 
 def run_of(log: Any, body: dict[str, Any], account: str, run: str, mode: str) -> Any:  # noqa: ANN401
@@ -193,35 +252,11 @@ def run_of(log: Any, body: dict[str, Any], account: str, run: str, mode: str) ->
     return record
 
 
-def test_a_state_folder_of_another_mode_or_session_is_refused(tmp_path: Path) -> None:
-    asked = ("paper", "US", "THEM")
-    for _ in range(2):
-        mark_mode(tmp_path, *asked)
-    for other in (
-        ("shadow", "US", "THEM"),
-        ("paper", "US2", "THEM"),
-        ("paper", "US", "OTHERS"),
-    ):
-        with pytest.raises(SettingsError, match="each mode has its own folder"):
-            refuse_other_mode(tmp_path, *other)
-
-
-def test_a_store_of_before_there_were_modes_is_a_paper_store(tmp_path: Path) -> None:
-    (tmp_path / "fix").mkdir()
-    (tmp_path / "fix" / "journal").touch()
-    with pytest.raises(SettingsError, match="state folder of mode paper"):
-        refuse_other_mode(tmp_path, "shadow", "US", "THEM")
-    refuse_other_mode(tmp_path, "paper", "US", "THEM")
-
-
-def test_a_damaged_mark_is_no_mark_of_any_mode(tmp_path: Path) -> None:
-    (tmp_path / "mode.json").write_text("[")
-    with pytest.raises(SettingsError, match="damaged"):
-        refuse_other_mode(tmp_path, "paper", "US", "THEM")
-
-
 def test_officers_signatures_are_kept_one_by_one(tmp_path: Path) -> None:
-    assert signed_mode(tmp_path) == {}
+    assert kept_signatures(tmp_path) == {}
     keep_signature(tmp_path, "risk", "aa")
     keep_signature(tmp_path, "compliance", "bb")
-    assert signed_mode(tmp_path) == {"risk": "aa", "compliance": "bb"}
+    assert kept_signatures(tmp_path) == {"risk": "aa", "compliance": "bb"}
+    (tmp_path / SIGNED).write_text("[")
+    with pytest.raises(SettingsError, match="damaged"):
+        kept_signatures(tmp_path)

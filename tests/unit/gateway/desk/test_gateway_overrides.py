@@ -23,13 +23,13 @@ from gateway.desk.persons.governing.overrides import (
     overrides_state,
     withdraw_override,
 )
-from gateway.desk.persons.statements import log_id
 from gateway.desk.persons.stops import begin_stop
 from gateway.desk.requests import IntentResponse
 from gateway.errors import OverrideRefusedError, ReplayDiffersError
 from gateway.evidence.answers.governance import overrides_answer
 from gateway.evidence.answers.trades import approval_answer
 from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.policies import policy
 from gateway.surfaces.web.actions import DeskActions
 from gateway.surfaces.web.pages import register
@@ -152,6 +152,12 @@ def test_one_that_is_not_needed_is_not_spent(desk: MemoryDesk) -> None:
     grant(desk)
     assert desk.ask(50).result == "approved"
     assert state_of(desk) == "open"
+
+
+def test_one_that_makes_the_verdict_no_milder_is_not_spent(desk: MemoryDesk) -> None:
+    grant(desk)
+    given = desk.verdict(desk.hold()).body  # R31 asks a person either way
+    assert (given["state"].get("override"), state_of(desk)) == (None, "open")
 
 
 @pytest.mark.parametrize(
@@ -284,6 +290,20 @@ def test_what_could_never_act_is_refused(
     with pytest.raises(OverrideRefusedError, match=why):
         grant(desk, **changes)
     assert desk.log.of_kind(Kind.OVERRIDE_GRANTED) == []
+
+
+@pytest.mark.parametrize("longer_us", [0, 1, LIFE_MAX_US, 365 * LIFE_MAX_US])
+def test_an_override_lives_a_day_and_not_a_microsecond_more(
+    desk: MemoryDesk, longer_us: int
+) -> None:
+    began = terms(desk).not_before_us
+    changes = {"not_before_us": began, "expires_us": began + LIFE_MAX_US + longer_us}
+    if not longer_us:
+        grant(desk, **changes)
+        assert LIFE_MAX_US == 24 * 3_600_000_000
+        return
+    with pytest.raises(OverrideRefusedError, match="at most a day later"):
+        grant(desk, **changes)
 
 
 def test_both_officers_must_sign_these_very_terms(desk: MemoryDesk) -> None:

@@ -16,8 +16,9 @@ from gateway.desk.persons.governing.overrides import (
     override_statement,
     withdraw_override,
 )
-from gateway.desk.persons.statements import log_id
 from gateway.desk.requests import IntentResponse
+from gateway.installation.keys.log_id import log_id
+from gateway.walk.projections.asked import order_going
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 ID = "0f" * 16
@@ -120,24 +121,28 @@ def test_one_withdrawn_at_the_announcement_is_not_handed_out(desk: MemoryDesk) -
     assert len(desk.small.broker.orders) == 2
 
 
+def held_back(desk: MemoryDesk, order: str) -> str:
+    going = order_going(desk.standing(order))
+    assert going is not None
+    return desk.small.desk.own.dispatching.held_back(going)
+
+
 def test_the_order_is_held_back_while_the_end_is_being_recorded(desk: MemoryDesk) -> None:
     order = held = ""
 
     def before(drafts: tuple[Draft, ...]) -> None:
         nonlocal held
         if drafts[0].kind is Kind.OVERRIDE_ENDED:
-            dispatching = desk.small.desk.own.dispatching
-            held = dispatching.held_back(desk.standing(order))
+            held = held_back(desk, order)
             raise LedgerError("the ledger took it not")
 
     order = ask(desk).decision_id
-    held_back = desk.small.desk.own.dispatching.held_back
-    assert held_back(desk.standing(order)) == ""
+    assert held_back(desk, order) == ""
     desk.log.before = before
     with pytest.raises(LedgerError):
         withdraw(desk)
     assert held == "override_withdrawn"
-    assert held_back(desk.standing(order)) == "", "no end is on record"
+    assert held_back(desk, order) == "", "no end is on record"
 
 
 def test_an_order_that_needed_no_override_leaves(desk: MemoryDesk) -> None:

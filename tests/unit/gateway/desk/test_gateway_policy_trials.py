@@ -16,7 +16,9 @@ from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.keys.keyring import SIGNING_ROLES, Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.policies.policy import BUNDLE
-from gateway.installation.policies.trials import untried_said
+from gateway.installation.policies.trials import never_tried_said, untried_said
+from gateway.walk.journal.session import session_opened, session_reconciled
+from gateway.walk.ports import Tags
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_document
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
@@ -27,7 +29,7 @@ PAIR = Path(__file__).parents[4] / "inference/models/pair_v1"
 
 @pytest.fixture
 def desk(tmp_path: Path) -> MemoryDesk:
-    """A desk with two verdicts on record, in live mode for what governs it."""
+    """A desk with two verdicts on record."""
     made = memory_desk(tmp_path)
     made.ask(20)
     made.hold()
@@ -65,7 +67,7 @@ def record(desk: MemoryDesk, made: Trial, **changed: object) -> str:
     return str(record_trial(desk.small.desk.own, "operator", body)["trial"])
 
 
-def follow(desk: MemoryDesk, mode: str = "live") -> dict[str, Any]:
+def follow(desk: MemoryDesk, mode: str = "shadow") -> dict[str, Any]:
     whole = desk.small.desk
     whole.own = replace(whole.own, tags=replace(whole.own.tags, mode=mode))
     return follow_policy(whole, OPERATOR, "tested")
@@ -105,6 +107,51 @@ def test_without_a_trial_that_both_signed_nothing_follows(
     assert desk.small.desk.own.section.policy == before
     assert not list(desk.log.records(kinds=(Kind.POLICY_ANNOUNCED,)))
     assert follow(desk, "paper")["seq"] is not None, "no order leaves for a market"
+
+
+def test_under_money_a_policy_follows_only_with_the_sessions_that_it_asks_for(
+    desk: MemoryDesk,
+) -> None:
+    draft = next_policy(desk.small.desk.own.section.policy)
+    assert draft.deployment is not None
+    digest = record(desk, trial(desk, draft))
+    put(desk, draft, digest, digest)
+    with pytest.raises(PolicyRefusedError, match="mode live needs 20 reconciled sessions"):
+        follow(desk, "live")
+    tags = Tags(account="desk", run_id="r", mode="paper", dev=False)
+    for number in range(draft.deployment.sessions_min.value):
+        desk.log.append(
+            session_opened("broker", tags, logon_no=number),
+            session_reconciled(
+                "broker",
+                tags,
+                logon_no=number,
+                span_us=draft.deployment.session_span_min.value,
+                orders=1,
+                positions=0,
+                trading_day=f"2026-01-{number + 1:02}",
+            ),
+        )
+    assert follow(desk, "live")["seq"] is not None
+
+
+def test_a_policy_in_force_is_untried_until_both_signed_a_trial_of_it_with_verdicts(
+    desk: MemoryDesk, tmp_path: Path
+) -> None:
+    """A policy that followed in paper mode untried does not serve with money (sec_pilot)."""
+    policy, reader = desk.small.desk.own.section.policy, desk.small.reader
+    assert "name no trial" in never_tried_said(put(desk, policy, "", ""), reader)
+    strange = "f" * 64
+    assert "has no trial" in never_tried_said(put(desk, policy, strange, strange), reader)
+    made = trial(desk, policy)
+    digest = record(desk, made)
+    assert not never_tried_said(put(desk, policy, digest, digest), reader)
+    other = put(desk, next_policy(policy), digest, digest)
+    assert "has no trial" in never_tried_said(other, reader)
+    idle = memory_desk(tmp_path / "idle")
+    nothing = record(idle, trial(idle, policy))
+    said = never_tried_said(put(idle, policy, nothing, nothing), idle.small.reader)
+    assert "judged no recorded verdict" in said
 
 
 def test_a_trial_of_another_draft_or_against_another_policy_does_not_count(

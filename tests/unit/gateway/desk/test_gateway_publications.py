@@ -4,20 +4,25 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pydantic import ValidationError
 from typing_extensions import override
 
 from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Guard
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.oversight import EndRequest, PublicationBody
 from gateway.desk.persons.oversight.publications import (
     AHEAD_US,
-    PublicationBody,
+    end_publication,
+    end_statement,
     note_publication,
     publications,
+    publications_state,
 )
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.policies import policy
 from gateway.walk.journal.control.oversight.publications import (
     REMEMBERED,
@@ -78,7 +83,59 @@ def test_an_older_act_or_one_on_another_instrument_stops_nothing(desk: MemoryDes
 
 def test_an_act_about_each_instrument_and_one_ahead_of_its_time_count(desk: MemoryDesk) -> None:
     now_us = desk.small.desk.own.market.now_us()
-    noted(desk, instrument="", published_us=now_us + AHEAD_US)
+    noted(desk, instrument="*", published_us=now_us + AHEAD_US)
+    assert desk.ask().result == "rejected"
+
+
+@pytest.mark.parametrize("named", [{}, {"instrument": ""}, {"instrument": None}])
+def test_an_act_about_every_instrument_is_asked_for_explicitly(named: dict[str, Any]) -> None:
+    body = {"ref": "note-1", "author": "research-eq", "medium": "research", "reference": "notes/1"}
+    with pytest.raises(ValidationError):
+        PublicationBody.model_validate(body | named)
+
+
+def ended(desk: MemoryDesk, ref: str, *, by: tuple[str, ...] = SIGNING_ROLES) -> dict[str, Any]:
+    own = desk.small.desk.own
+    state = publications_state(own)
+    act = next(one for one in state["publications"] if one["ref"] == ref)
+    text = end_statement(str(state["log_id"]), act["seq"], act["leaf"], "wrong instrument")
+    signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in by}
+    request = EndRequest.model_validate({"reason": "wrong instrument", "signatures": signatures})
+    return end_publication(own, "operator", ref, request)
+
+
+def test_both_officers_end_a_mistaken_act_from_the_next_verdict_on(desk: MemoryDesk) -> None:
+    said = noted(desk, instrument="*")
+    first = desk.ask()
+    assert first.result == "rejected"
+    done = ended(desk, "note-1")
+    assert (done["again"], ended(desk, "note-1")["again"]) == (False, True)
+    assert desk.ask().result == "approved"
+    replay(cast("LedgerReader", desk.log), TABLE, first.decision_id)
+    (listed,) = publications(cast("LedgerReader", desk.log))
+    assert (listed["seq"], listed["ended_seq"]) == (said["seq"], done["seq"])
+
+
+@pytest.mark.parametrize("by", [(), SIGNING_ROLES[:1], SIGNING_ROLES[1:]])
+def test_one_officer_ends_no_act(desk: MemoryDesk, by: tuple[str, ...]) -> None:
+    noted(desk)
+    with pytest.raises(RequestError, match="both officers"):
+        ended(desk, "note-1", by=by)
+    noted(desk, "note-2")
+    with pytest.raises(RequestError, match="no act note-3"):
+        end_publication(
+            desk.small.desk.own,
+            "operator",
+            "note-3",
+            EndRequest(reason="wrong", signatures={}),
+        )
+    assert desk.ask().result == "rejected"
+
+
+def test_the_end_of_one_act_ends_no_other(desk: MemoryDesk) -> None:
+    noted(desk)
+    noted(desk, "note-2")
+    ended(desk, "note-1")
     assert desk.ask().result == "rejected"
 
 
@@ -100,7 +157,8 @@ def test_a_name_stands_once(desk: MemoryDesk) -> None:
         noted(desk, medium="social")
     (record,) = desk.log.records(kinds=(Kind.PUBLICATION_NOTED,))
     (listed,) = publications(cast("LedgerReader", desk.log))
-    assert listed == {"seq": record.seq, **record.body}
+    rest = {"leaf": record.leaf.hex(), "ended_seq": None}
+    assert listed == {"seq": record.seq, **rest, **record.body}
 
 
 @pytest.mark.parametrize(

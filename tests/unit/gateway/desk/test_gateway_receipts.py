@@ -1,7 +1,7 @@
 """A receipt holds for the answer that was given, and for no other."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +13,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.receipts import Receipts
 from gateway.desk.desk import Desk
+from gateway.desk.requests import IntentResponse, WordsEffect
 from gateway.evidence.publication.receipts import (
     GOOD,
     INCOMPLETE,
@@ -85,6 +86,43 @@ def test_an_altered_answer_is_named(
     answer = asked(desk)
     alter(answer)
     assert checked(desk, tmp_path, answer) == TAMPERED
+
+
+def _leaves(value: Any, *at: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - JSON
+    """Yield the place of everything that an answer says, `signed` left out."""
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            if (*at, name) != ("signed",):
+                yield from _leaves(inner, *at, name)
+    elif isinstance(value, list) and value:
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, *at, number)
+    else:
+        yield at
+
+
+def test_a_receipt_signs_everything_that_an_answer_says(desk: MemoryDesk, tmp_path: Path) -> None:
+    """Each word of the answer altered alone, what news did and what would pass among them."""
+    words = WordsEffect(result="missing", reason="no engine")
+    refused = desk.ask(1_000_000, exposure_bp=90_000)
+    assert refused.would_pass is not None
+    signing = desk.small.desk.own.receipts
+    assert signing is not None
+    answer = signing.signed(refused.model_copy(update={"words": words, "signed": None}))
+    whole = json.loads(answer.model_dump_json())
+    assert checked(desk, tmp_path, whole) == GOOD
+    told = set(IntentResponse.model_fields) - {"signed"}
+    places = list(_leaves(whole))
+    assert {place[0] for place in places} == told
+    for place in places:
+        altered = json.loads(json.dumps(whole))
+        inner: Any = altered
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = "altered"
+        assert checked(desk, tmp_path, altered) == TAMPERED, place
+    for name in told:
+        assert checked(desk, tmp_path, {k: v for k, v in whole.items() if k != name}) == TAMPERED
 
 
 def test_what_is_no_receipt_of_this_log_is_not_checkable(desk: MemoryDesk, tmp_path: Path) -> None:

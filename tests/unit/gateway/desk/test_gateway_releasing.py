@@ -11,9 +11,10 @@ from fix.durable.journal import Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.live import LiveOrder
 from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.persons.statements import log_id, release_statement
+from gateway.desk.persons.statements import release_statement
 from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.keys.log_id import log_id
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.kill import release_kill

@@ -374,3 +374,15 @@ def test_a_broker_that_confirms_more_than_was_asked_keeps_it_reserved(desk: Memo
     reasons = [str(one.body["reason"]) for one in records if one.kind is Kind.FIX_ANOMALY]
     assert reasons == ["replaced_otherwise"]
     assert (desk.reserved(), terms_of(now(desk, order)).qty_lots) == (lots, lots)
+
+
+def test_a_client_key_is_its_callers_own(desk: MemoryDesk) -> None:
+    order = working(desk)
+    lots = terms_of(order).qty_lots
+    first = ask(desk, order, qty_lots=lots - 1)
+    desk.settled(replaced(desk, order))
+    other = ask(desk, order, by=OPERATOR, qty_lots=lots - 2)
+    assert (other.result, other.replace.requested_by) == ("sent", "operator")
+    assert len(left(desk)) == 2
+    again = ask(desk, order, qty_lots=lots - 1)
+    assert again.replace.replace_id == first.replace.replace_id

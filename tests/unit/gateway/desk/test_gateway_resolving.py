@@ -236,3 +236,18 @@ def test_a_restart_folds_resolutions_and_adjustments_again(desk: MemoryDesk) -> 
 
 def refusal() -> str:
     return framed("3", ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, "9"), (45, "999"), (372, "D")))
+
+
+def test_where_the_book_was_right_an_order_ends_by_the_total_of_its_trades(
+    desk: MemoryDesk,
+) -> None:
+    """The broker's total was too low for a while; the resolution takes no trade from the book."""
+    order = desk.rest(50)
+    desk.settled(desk.report(order, t32="5", t14="5"))
+    now = desk.standing(order.decision_id)
+    desk.settled(desk.report(now, t150="I", t32="0", t31="0", t14="3"))
+    resolve(desk.small.desk.own, "otto", open_one(desk).seq, request_with())
+    assert ready(desk)
+    desk.settled(desk.report(now, t150="4", t39="4", t32="0", t31="0", t14="5", t151="0"))
+    assert desk.outcome(order.decision_id) == "cancelled"
+    assert (desk.lots(), desk.reserved()) == (5, 0)

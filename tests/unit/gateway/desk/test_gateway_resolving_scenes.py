@@ -35,9 +35,9 @@ def sides(desk: MemoryDesk) -> list[tuple[Any, Any]]:
 def signed(desk: MemoryDesk, one: dict[str, Any], *, right: str = "broker") -> ResolveRequest:
     """Return the word of two officers who sign what they read in the listing."""
     own = desk.small.desk.own
-    given = {"right": right, "reason": "checked", "evidence": "his statement", "price": "269.00"}
-    lots = {"lots": one["lots"]}
-    request = ResolveRequest.model_validate(given | lots)
+    given = {"right": right, "reason": "checked", "evidence": "his statement"}
+    price = {"price": "269.00"} if right == "broker" and one["lots"] else {}
+    request = ResolveRequest.model_validate(given | {"lots": one["lots"]} | price)
     log = str(listed(own)["log_id"])
     text = resolution_statement(log, one["seq"], one["leaf"], request)
     signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}

@@ -17,6 +17,7 @@ from gateway.walk.projections.differences import Difference
 from gateway.walk.projections.standing import Stage
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.small_desk import RUN
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def refused(desk: MemoryDesk) -> Difference:
         {"ends": "A" * 20},
         {"reason": 'seen "again"'},
         {"evidence": "a call"},
+        {"exec_ids": ["X1"]},
     ],
     ids=lambda one: next(iter(one)),
 )
@@ -169,3 +171,31 @@ def test_an_order_that_came_to_life_again_is_sealed_anew(desk: MemoryDesk) -> No
     now = desk.standing(order.decision_id)
     assert (now.stage, now.seals) == (Stage.SEALED, 2)
     assert (desk.lots(), desk.reserved()) == (0, 0)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_a_word_about_an_account_closes_no_other_difference(desk: MemoryDesk, first: int) -> None:
+    """Only those of one order are closed together; what names no order stands for itself."""
+    about = (
+        (DifferenceCause.ACCOUNT_LOTS, AGENT_ACCOUNT, "SPXN"),
+        (DifferenceCause.ACCOUNT_LOTS, AGENT_ACCOUNT, "NDXN"),
+        (DifferenceCause.ACCOUNT_LOTS, RUN, "SPXN"),
+    )
+    for number, (cause, account, symbol) in enumerate(about):
+        found = Found(
+            cause=cause,
+            account=account,
+            instrument=symbol,
+            cl_ord_id="",
+            book_lots=0,
+            broker_lots=2,
+        )
+        desk.log.append(book_difference(found, session="EMSSIM", source="run_end", number=number))
+    head = ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, "9"))
+    desk.settled(framed("3", (*head, (45, "999"), (372, "D"))))
+    own = desk.small.desk.own
+    found_all = own.section.differences.open()
+    assert len(found_all) == 4
+    chosen = found_all[first]
+    resolve(own, "otto", chosen.seq, request_with())
+    assert own.section.differences.open() == tuple(one for one in found_all if one != chosen)

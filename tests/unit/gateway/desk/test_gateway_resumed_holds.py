@@ -169,3 +169,17 @@ def test_a_replay_refuses_a_hold_kept_by_a_run_that_never_was(desk: MemoryDesk) 
     )
     with pytest.raises(ReplayDiffersError, match="run-9"):
         replay(cast("LedgerReader", desk.log), TABLE, decision_id)
+
+
+def test_a_hold_is_taken_over_on_the_terms_of_its_own_run(desk: MemoryDesk) -> None:
+    """Not on those of the ledger's first run, which had less equity."""
+
+    def richer(terms: dict[str, Any]) -> None:
+        terms.update(equity_minor=terms["equity_minor"] + 1)
+
+    restarted(desk, richer)
+    decision_id = desk.hold()
+    assert restarted(desk, richer, run_id="run-3") == 0
+    assert desk.standing(decision_id).stage is Stage.HELD
+    assert restarted(desk, run_id="run-4") == 1
+    assert desk.outcome(decision_id) == "hold_expired"

@@ -23,6 +23,7 @@ from gateway.installation.keys.scopes import KeyScope
 from gateway.surfaces.access.refusals import Refusals
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.run import mark_taken
+from gateway.walk.section import Section
 from risk.intent import Side
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
@@ -87,6 +88,23 @@ def test_beyond_the_scope_is_refused_before_anything_is_on_record(
     assert desk.log.size == size, "no snapshot, no forecast, no decision"
 
 
+@pytest.mark.parametrize(
+    ("currency", "limit"), [("JPY", "30000"), ("USD", "30000.00"), ("KWD", "30000.000")]
+)
+def test_a_scope_counts_in_the_money_of_its_book(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch, currency: str, limit: str
+) -> None:
+    """Repro r22: 30,000 yen are 30,000 minor units, 30,000 dinars are 30,000,000."""
+    caller, held = keyed(desk), desk.small.desk.own.section.policy
+    changed = held.model_copy(update={"currency": currency})
+    monkeypatch.setattr(Section, "policy", property(lambda _: changed))
+    lots = {"JPY": 2, "USD": 200, "KWD": 2_000}[currency]  # of 268.37, 2.6837 or 0.26837 each
+    with pytest.raises(OutOfScopeError) as refused:
+        ask(desk, caller, max_qty_lots=lots, target_exposure_bp=9_000)
+    assert refused.value.bound == "order_notional"
+    assert refused.value.limit == limit
+
+
 def test_inside_the_scope_an_order_leaves_and_the_scope_is_on_record_first(
     desk: MemoryDesk,
 ) -> None:
@@ -124,6 +142,28 @@ def test_the_legs_of_a_basket_count_as_so_many_intents(desk: MemoryDesk, rate: i
         submit_basket(desk.small.desk, caller, request)
     assert refused.value.bound == "rate"
     assert desk.log.size == size
+
+
+def test_a_scoped_keys_basket_is_named_by_its_own_record_and_replays(desk: MemoryDesk) -> None:
+    """The record of the scope comes first in the same append; seeds follow the intents."""
+    caller = keyed(desk, instruments=("SPXN", "NDXN"), day_notional_max_minor=1 << 50)
+    for key, lots in (("first", LOTS), ("second", LOTS - 1)):
+        legs = [
+            IntentRequest(
+                client_key=f"{key}-{name}",
+                instrument=name,
+                target_exposure_bp=2_000,
+                max_qty_lots=lots,
+            )
+            for name in ("SPXN", "NDXN")
+        ]
+        submit_basket(desk.small.desk, caller, BasketRequest(client_key=key, legs=legs))
+        received, decided = (
+            desk.log.of_kind(kind)[-1] for kind in (Kind.BASKET_RECEIVED, Kind.BASKET_DECIDED)
+        )
+        assert decided.body["received_seq"] == received.seq
+        for decision_id in received.body["legs"]:
+            replay(desk.small.reader, desk.small.table, decision_id)
 
 
 def test_a_basket_beyond_the_days_budget_as_a_whole_is_stopped(desk: MemoryDesk) -> None:

@@ -12,10 +12,10 @@ from audit.records.record import Draft
 from audit.store.reader import LedgerReader
 from gateway.desk.persons import stops as stopping
 from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.statements import log_id
 from gateway.desk.requests import IntentResponse
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.log_id import log_id
 from gateway.surfaces.web.actions import DeskControls
 from gateway.walk.projections.stops import Stops, open_cancel_all
 from risk.state.state import Stop

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import SwapsBody
 from gateway.desk.persons.oversight import swaps
-from gateway.desk.persons.oversight.swaps import SwapsBody, lexicon_digest, record_swaps
+from gateway.desk.persons.oversight.swaps import lexicon_digest, record_swaps
 from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay

@@ -1,5 +1,6 @@
 """A refused intent's answer has its minimal edit, which then passes; a replay finds the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,9 +14,15 @@ from gateway.evidence.replay.replay import replayed
 from gateway.installation.policies import policy as signed
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
-from tests.doubles.full_policy import gathered_policy
+from tests.doubles.full_policy import (
+    INPUTS,
+    full_policy,
+    full_state,
+    gathered_policy,
+    inputs_with,
+)
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
-from tests.doubles.risk_cases import policy_with
+from tests.doubles.risk_cases import INTENT, policy_with
 
 
 def desk_under(folder: Path, under: Policy, monkeypatch: pytest.MonkeyPatch) -> MemoryDesk:
@@ -90,3 +97,22 @@ def test_where_conduct_stands_in_the_way_the_submitter_gets_no_edit(
     assert openly is not None
     assert (openly.qty_lots, openly.stopped_by) == (0, ("conduct: OWN_LEVELS_STACKED",))
     assert desk.small.desk.refused.would_pass(refused.decision_id, openly=True) == openly
+
+
+@pytest.mark.parametrize(
+    ("own_max", "traded", "told"),
+    [(100, 1_000_000, True), (100, 1_000, False), (1_600, 1_000, False)],
+    ids=["a limit alone", "conduct beside a nearer limit", "conduct alone"],
+)
+def test_no_edit_is_told_where_conduct_refused_the_size_that_was_asked_for(
+    own_max: int, traded: int, *, told: bool
+) -> None:
+    """The share of the close breaks at 700 lots and not at 101, where the own limit stops it."""
+    policy = full_policy(instruments__0__order_qty_max=own_max)
+    assert INPUTS.session is not None
+    session = replace(INPUTS.session, market_lots=traded)
+    state = full_state(policy, inputs=inputs_with(session=session))
+    openly = would_pass(policy, state, INTENT, openly=True)
+    assert openly is not None
+    assert openly.qty_lots < INTENT.qty_lots
+    assert would_pass(policy, state, INTENT, openly=False) == (openly if told else None)

@@ -16,7 +16,6 @@ from gateway.evidence.statement import (
     COLUMNS,
     DayStatement,
     account_runs,
-    decimal_text_of,
     last_day,
     print_statement,
     read_statement,
@@ -25,6 +24,7 @@ from gateway.evidence.statement import (
 from gateway.installation.place import Place
 from gateway.walk.journal.run import feed_mark
 from gateway.walk.projections.book import BOOK_KINDS, book_events
+from risk.forms.money import money_text
 from risk.state.book import Book
 from risk.state.busts import BookFold
 from tests.doubles.adjusting import adjusted
@@ -127,12 +127,30 @@ def test_a_day_without_records_is_the_day_before_it(desk: MemoryDesk) -> None:
     assert last_day(cast("LedgerReader", desk.log), AGENT_ACCOUNT) == SECOND
 
 
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_of_the_csv_is_a_formula(desk: MemoryDesk, first: str) -> None:
+    """Repro sec_misc: a broker's ExecID is shown as text, also to a spreadsheet."""
+    exec_id = f'{first}HYPERLINK("http://127.0.0.1/x")'
+    found = made(desk, SECOND)
+    trade = replace(found.trades[0], reference=exec_id)
+    rows = list(csv.reader(io.StringIO(replace(found, trades=(trade,)).to_csv())))
+    cells = [cell for row in rows for cell in row]
+    assert f"'{exec_id}" in cells
+    assert exec_id not in cells
+    for cell in cells:
+        assert cell[:1] not in "=@\t\r" or not cell
+        if cell[:1] in {"+", "-"}:
+            assert all(
+                part.replace(".", "").replace(",", "").isdigit() for part in cell[1:].split()
+            )
+
+
 def test_the_csv_has_every_line_once_and_only_decimal_text(desk: MemoryDesk) -> None:
     found = made(desk, SECOND)
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert tuple(rows[0]) == COLUMNS
     totals = {row["what"]: row["amount"] for row in rows if row["section"] == "total"}
-    assert totals["cash"] == decimal_text_of(found.book.cash_minor, 2)
+    assert totals["cash"] == money_text(found.book.cash_minor, 2)
     sections = [row["section"] for row in rows]
     assert [sections.count(name) for name in ("position", "trade", "adjustment")] == [1, 2, 2]
     (position,) = (row for row in rows if row["section"] == "position")
@@ -154,7 +172,7 @@ def test_an_unknown_account_or_day_is_refused(desk: MemoryDesk) -> None:
     ("minor", "digits", "text"), [(-5, 2, "-0.05"), (123456, 2, "1234.56"), (7, 0, "7")]
 )
 def test_money_is_decimal_text(minor: int, digits: int, text: str) -> None:
-    assert decimal_text_of(minor, digits) == text
+    assert money_text(minor, digits) == text
 
 
 def test_the_verb_prints_each_account_in_each_form(

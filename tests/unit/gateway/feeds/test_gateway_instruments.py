@@ -15,7 +15,7 @@ from audit.records.kinds import KINDS, Kind
 from audit.records.record import prepare
 from fix.dialects.profile import simulator_profile
 from gateway.errors import InstrumentsError
-from gateway.feeds.instruments.codes import figi_digit, isin_digit, minor_digits
+from gateway.feeds.instruments.codes import figi_digit, isin_digit
 from gateway.feeds.instruments.fields import FIELDS
 from gateway.feeds.instruments.fit import changes, misfits
 from gateway.feeds.instruments.table import (
@@ -29,6 +29,7 @@ from gateway.feeds.sessions import PLAYED
 from gateway.walk.journal.run import InstrumentListed, Listing, instrument_listed
 from inference.snapshot import AssetClass
 from risk.forms.documents import document_of
+from risk.forms.money import minor_digits
 from risk.policy.policy import parse_policy
 from risk.state.instrument import Instrument
 
@@ -238,8 +239,7 @@ CONSONANTS = "BCDFGHJKLMNPQRSTVWXYZ"
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> dict[str, Any]:
-    currency = draw(st.sampled_from(["USD", "EUR", "JPY", "KWD", "CLF"]))
+def rows(draw: st.DrawFn, currency: str) -> dict[str, Any]:
     minor = draw(st.integers(1, 10_000))
     digits = minor_digits(currency)
     whole, part = divmod(minor, 10**digits)
@@ -282,7 +282,47 @@ def written_again(listing: Listing) -> dict[str, Any]:
     }
 
 
-@given(st.lists(rows(), min_size=1, max_size=4, unique_by=lambda row: row["symbol"]))
+MONEY = ("USD", "EUR", "JPY", "KWD", "CLF")
+
+
+def tables(currency: str) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Return rows of one currency, each symbol once."""
+    return st.lists(rows(currency), min_size=1, max_size=4, unique_by=lambda row: row["symbol"])
+
+
+@given(st.lists(st.sampled_from(MONEY), min_size=1, max_size=8))
+def test_a_table_of_several_currencies_names_what_is_not_in_most(money: list[str]) -> None:
+    """No officer signs for a table that `serve` refuses."""
+    bare = {name: one for name, one in GOOD.items() if name not in {"isin", "figi"}}
+    table = [
+        bare | {"symbol": f"S{at}", "currency": one, "tick": "1"} for at, one in enumerate(money)
+    ]
+    most = max(money, key=money.count)
+    others = [at for at, one in enumerate(money) if one != most]
+    if not others:
+        assert parsed(toml(*table)).instruments["S0"].currency == most
+        return
+    found = faults(toml(*table))
+    size = len(bare) + 1
+    assert [one.partition(", column")[0] for one in found] == [
+        f"line {at * size + 4}" for at in others
+    ]
+    assert all(f"but most of the table has {most}; a book has one currency" in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("part", "currency"),
+    [("GBX", "GBP"), ("GBp", "GBP"), ("ZAc", "ZAR"), ("ILA", "ILS"), ("USX", "USD")],
+)
+def test_a_part_of_a_currency_says_how_to_list_it(part: str, currency: str) -> None:
+    (fault,) = faults(toml(GOOD | {"currency": part}))
+    assert f'write "{currency}", and tick and all prices in {currency}' in fault
+    assert f"a tick below 0.01 {currency}" in fault
+    (finer,) = faults(toml(GOOD | {"currency": currency, "tick": "0.005"}))
+    assert f"0.005 is not a whole number of {currency} 0.01" in finer
+
+
+@given(st.sampled_from(MONEY).flatmap(tables))
 def test_a_table_written_and_read_again_is_the_same_in_toml_and_in_csv(
     table: list[dict[str, Any]],
 ) -> None:

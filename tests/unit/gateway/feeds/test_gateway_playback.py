@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import date, datetime, time
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from gateway.feeds.news.events import load_events, news_item
 from gateway.feeds.sessions import (
     HISTORY_BARS,
+    PLAYED,
     Playback,
     PlaybackSession,
     closing_time,
@@ -68,6 +70,12 @@ def test_the_next_session_sees_the_bar_that_this_one_was_marked_at(
     for today, tomorrow in zip(played, played[2:], strict=False):
         last = tomorrow.snapshot.bars[-1]
         assert (last.close_time_us, last.close_ticks) == (today.close_time_us, today.close_ticks)
+
+
+def test_a_played_price_has_the_decimals_of_its_currency() -> None:
+    yen = replace(PLAYED[0], currency="JPY", tick_minor=5)
+    assert price_text(2_684, yen) == "13420"
+    assert price_text(26_842) == "268.42"
 
 
 def test_first_prices_are_the_published_levels(played: list[PlaybackSession]) -> None:

@@ -14,10 +14,12 @@ from audit.store.tables import DatabaseError
 from fix.durable.resets import Reset, ResetCause
 from fix.session.link import SessionState
 from gateway import clock
+from gateway.desk.persons.cancel_all import CancelAll
 from gateway.errors import NotReadyError
 from gateway.launch import events as events_module
 from gateway.launch.events import AGAIN_US, SETTLED_WITHIN_US, Events
 from gateway.walk.projections.kill_times import STEPS
+from gateway.walk.projections.stops import OpenCancelAll
 from gateway.walk.reconciliation.asking import Budget
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
@@ -315,6 +317,30 @@ def test_how_far_a_sweep_is_comes_after_its_cancels_and_also_without_them(
             "times_us": times,
         }
     ]
+
+
+@pytest.mark.parametrize("named", [[], ["confirmed"], ["unknown"], ["open"]])
+@pytest.mark.parametrize("settled", [True, False])
+def test_an_order_that_works_for_the_gateway_is_never_gone_by_the_childs_word_alone(
+    at_once: None, world: World, monkeypatch: pytest.MonkeyPatch, named: list[str], *, settled: bool
+) -> None:
+    """A kill left out an order that had ended for the child alone, and said that all were gone."""
+    del at_once
+    monkeypatch.setattr(clock, "monotonic_us", iter(range(0, 10**9, SETTLED_WITHIN_US)).__next__)
+    monkeypatch.setattr(clock, "pause", lambda _: None)
+    name = world.desk.rest().cl_ord_id
+    asked = OpenCancelAll(cancel_id="c", live=(name, "ENDED"))
+    ledger, outcomes = world.desk.small.ledger, Kind.CANCEL_ALL_OUTCOME
+    live = CancelAll(ledger=ledger, sweep=lambda: True, live=tuple, open=asked)
+    world.events.cancel_all = live
+    world.events.on_fix("inbox", {"next_offset": world.parts.offset + (0 if settled else 1)})
+    world.events.on_fix("sweep", {"phase": "ended", **{one: [name] for one in named}})
+    (told,) = world.parts.outcomes
+    (on_record,) = world.desk.log.of_kind(outcomes)
+    gone = named == ["confirmed"] and not settled  # the gateway may not have read its end yet
+    assert told["confirmed"] == ([name] if gone else [])
+    assert told["unknown"] + told["still_open"] == ([] if gone else [name])
+    assert on_record.body["unknown"] == told["unknown"]
 
 
 def test_what_is_told_of_sweeps_goes_on_record_in_its_order_also_after_a_ledger_that_was_away(

@@ -60,9 +60,9 @@ class World:
 
         fix = SimpleNamespace(new_session=word, port=port)
         plan = SimpleNamespace(
-            state=SimpleNamespace(root=self.root),
+            state=SimpleNamespace(root=self.root, fix=self.root / "fix"),
             settings=SimpleNamespace(fix=fix),
-            tags=SimpleNamespace(run_id="run-1"),
+            tags=SimpleNamespace(run_id="run-1", mode="paper"),
             profile=profile,
         )
         return cast("Plan", plan)

@@ -7,8 +7,9 @@ import pytest
 from audit.records.kinds import Kind
 from fix.durable.kill_word import KillWord, Press
 from gateway.desk.persons.release import release_press
-from gateway.desk.persons.statements import log_id, release_statement, release_statement_v1
+from gateway.desk.persons.statements import release_statement, release_statement_v1
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import recorded_epoch, restore_kill
 from gateway.walk.journal.control.kill import kill_pressed, kill_released
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -19,7 +19,7 @@ from gateway.installation.settings import Settings, load
 from gateway.launch.parts import refuse_changed_terms, unnamed_said
 from gateway.launch.plan import Plan, development_plan, serving_plan
 from gateway.walk.projections.outbox import Orders
-from tests.doubles.officers import part_with_officers
+from tests.doubles.officers import LIABLE, part_with_officers
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def serving(state: Path, table: Path) -> Settings:
         update={
             "ledger": base.ledger.model_copy(update={"dsn": "postgresql://plain@/ledger"}),
             "fix": base.fix.model_copy(update={"port": 9}),
+            "liability": LIABLE,
         }
     )
 

@@ -8,7 +8,12 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from fix.dialects.profile import simulator_profile
+from fix.durable.accounting import Accounting
+from fix.durable.inbox import Entry
+from fix.durable.journal import Journal, read_live
 from gateway.evidence.replay.replay import replay
+from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import WORKS_AGAIN
@@ -135,12 +140,24 @@ def test_the_same_acknowledgement_again_leaves_an_ended_order_ended(
     ],
 )
 def test_an_acknowledgement_behind_the_fill_is_old_news_and_a_reinstatement_is_not(
-    desk: MemoryDesk, changes: dict[str, str], *, works: bool
+    desk: MemoryDesk, tmp_path: Path, changes: dict[str, str], *, works: bool
 ) -> None:
+    """For the FIX child as for the gateway, also after the child's restart."""
     order = desk.rest(50)
     total = str(quantity(order))
-    desk.settled(desk.report(order, t32=total, t14=total, t151="0", t39="2"))
+    fill = desk.report(order, t32=total, t14=total, t151="0", t39="2")
+    desk.settled(fill)
     assert now(desk, order).stage is Stage.SEALED
-    desk.settled(desk.report(now(desk, order), **(NO_TRADE | changes), t151=total))
+    said = desk.report(now(desk, order), **(NO_TRADE | changes), t151=total)
+    desk.settled(said)
     assert now(desk, order).stage is (Stage.SENT if works else Stage.SEALED)
     assert desk.lots() == quantity(order)
+    for place, raw in enumerate((fill, said)):
+        journal = Journal(tmp_path / "journal")
+        child = Accounting(journal, simulator_profile(1).capabilities)
+        if raw is fill:
+            child.leaving(fields_of(order), 0)
+        child.take(Entry(place, place + 1, raw), lambda one, _: one != order.cl_ord_id)
+        journal.close()
+    live = [one.cl_ord_id for one in read_live(tmp_path / "journal")]
+    assert live == ([order.cl_ord_id] if works else [])

@@ -183,7 +183,7 @@ def test_another_policy_is_refused_by_the_rules_and_named_by_status(desk: Memory
     section = desk.small.desk.own.section
     assert section.status().standing == "ACTIVE"
     assert parse_policy(canonical_bytes(policy_document(section.policy))) == section.policy
-    desk.wall.ahead_us = section.policy.expires_us
+    desk.wall.ahead_us = section.policy.expires_us - desk.wall()
     assert section.status().standing == "EXPIRED"
     response = desk.ask()
     assert response.result == "rejected"

@@ -191,3 +191,13 @@ def test_without_a_memory_of_differences_only_equal_totals_are_no_news(
         0,
         0,
     )
+
+
+def test_a_trade_that_is_told_again_on_another_day_is_booked_once(desk: MemoryDesk) -> None:
+    """Its ExecID may come again on that day; the total, in shares, says that nothing traded."""
+    order = desk.rest()
+    trade = {"t17": "T1", "t32": "30", "t14": "30"}
+    reported(desk.settled(desk.report(order, **trade)))
+    again = desk.settled(desk.report(order, **trade, t60="20180103-15:00:00"))
+    assert [one.kind for one in again] == [Kind.FIX_INBOUND]
+    assert desk.lots() == 3

@@ -75,6 +75,18 @@ def test_a_broker_that_changes_an_order_by_itself_raises_an_alarm(desk: MemoryDe
     assert reserved > desk.reserved() == 7, "what the broker will not fill is free"
 
 
+def test_two_anomalies_of_one_message_are_two_records(desk: MemoryDesk) -> None:
+    """Their keys were the message's offset alone: the ledger took neither."""
+    order = desk.rest()
+    said(desk, order, "0", "0")
+    no_trade = {"t32": "0", "t31": "0", "t14": "0", "t151": "7"}
+    raw = desk.report(order, **no_trade, t150="D", t39="0", t38="7", t15="EUR")
+    records = desk.settled(raw)
+    told = [one for one in records if one.kind is Kind.FIX_ANOMALY]
+    assert {one.body["reason"] for one in told} == {"other_currency", "restated"}
+    assert len({(one.stream, one.idem_key) for one in records}) == len(records)
+
+
 def quantity(order: Standing) -> int:
     assert order.approving is not None
     return int(order.approving.body["intent"]["qty_lots"])

@@ -113,7 +113,7 @@ def test_an_order_id_of_ours_is_ours_whatever_the_name(desk: MemoryDesk) -> None
 
 
 def test_a_malformed_report_blocks_only_if_it_may_be_about_ours(desk: MemoryDesk) -> None:
-    bad = TRADED | {"t14": "many"}
+    bad = TRADED | {"t32": "many"}
     assert kinds(desk, strange(**bad)) == [Kind.FIX_INBOUND, Kind.FIX_ANOMALY]
     assert Kind.BOOK_DIFFERENCE in kinds(desk, strange(t11="STRANGERSTRANGERSTRA", **bad))
 
@@ -156,3 +156,16 @@ def test_the_alarm_stands_while_it_works_and_a_while_after(
     assert Alarm.FOREIGN_ORDER in foreign_orders(desk.small.desk), "nobody may miss a trade"
     monkeypatch.setattr(clock, "wall_us", lambda: one.said_us + HEARD_LATELY_US + 1)
     assert foreign_orders(desk.small.desk) == {}
+
+
+def test_only_orders_that_are_over_are_forgotten_and_the_oldest_first(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.walk.projections.foreign.KEPT_MAX", 3)
+    for number, done in enumerate([False, True, True, False, False]):
+        changes = DONE if done else {}
+        desk.settled(strange(**changes | {"t37": f"B{number}", "t11": f"T-{number}"}))
+    names = {one.name for one in foreign_of(desk).listed()}
+    assert names == {"B0", "B3", "B4"}, "none that works, and of two that ended neither"
+    desk.settled(strange(t37="B5", t11="T-5"))
+    assert {one.name for one in foreign_of(desk).listed(working=True)} == {"B0", "B3", "B4", "B5"}

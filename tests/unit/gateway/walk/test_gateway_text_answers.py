@@ -1,16 +1,22 @@
 """A text model that leaves the grammar makes no forecast, and the record says why."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from math import isinf
 from pathlib import Path
 from typing import cast
 
 import pytest
+from typing_extensions import override
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import PairMissingError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.surfaces.web.views.decision import decision_view
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import Prompt
 from inference.codec.text.codec import TextCodec, normal_table
 from inference.codec.text.tokenizer import TextTokenizer
 from inference.forecast.placebo import TableModel
@@ -50,6 +56,38 @@ def test_a_malformed_answer_is_no_forecast(tmp_path: Path) -> None:
     assert failed.body["reason"] == "answer_malformed"
     assert desk.log.of_kind(Kind.ROUNDS_CAPTURED)
     assert not desk.log.of_kind(Kind.FORECAST_MADE)
+
+
+class WildCodec(ReturnCodec):
+    """Every path ends far from where it began, as a text model that knows no sigma can write."""
+
+    def __init__(self, end: float) -> None:
+        super().__init__()
+        self._end = end
+
+    @override
+    def decode_path(self, prompt: Prompt, tokens: Sequence[int], key: bytes) -> tuple[float, ...]:
+        if isinf(self._end):
+            raise OverflowError("math range error")
+        own = super().decode_path(prompt, tokens, key)
+        return (*own[:-1], self._end)
+
+
+@pytest.mark.parametrize("end", [26.0, -26.0, 1e12, float("inf")])
+def test_an_extreme_path_is_no_forecast_with_a_reason(tmp_path: Path, end: float) -> None:
+    """Such a path ended the request in a fault of the gateway: its price fits no 64 bits."""
+    desk = memory_desk(tmp_path)
+    own, codec = desk.small.desk.own, WildCodec(end)
+    placebo = TableModel(own.tools.table, codec)
+    desk.small.desk.own = replace(own, tools=replace(own.tools, codec=codec, placebo=placebo))
+    assert desk.ask().result == "no_forecast"
+    (failed,) = desk.log.of_kind(Kind.FORECAST_FAILED)
+    assert failed.body["reason"] == "forecast_invalid"
+    said = "leaves the numbers" if isinf(end) else r"is extreme: a log return of .* by bar \d+"
+    assert re.search(said, failed.body["detail"])
+    where = r"look at its bars: the largest move is from close \d+ to \d+ ticks, at 20\d\d-"
+    assert re.search(where, failed.body["detail"])
+    assert desk.log.of_kind(Kind.DECISION_SEALED)
 
 
 def test_without_its_pair_the_words_are_not_judged(tmp_path: Path) -> None:

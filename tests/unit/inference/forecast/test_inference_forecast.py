@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from inference.errors import ForecastError
 from inference.forecast.forecast import (
+    LOG_MOVE_MAX,
     MIN_PATHS,
     Forecast,
     ForecastLabel,
     ForecastSource,
+    Sampled,
     StepLaw,
     forecast_document,
     forecast_from_document,
     make_forecast,
+    paired_error_1e8,
     to_1e8,
 )
-from inference.forecast.trajectory import DropReason, Trajectory, TrajectoryPolicy
+from inference.forecast.trajectory import DropReason, Trajectory, TrajectoryPolicy, cumulative
 
 LABEL = ForecastLabel(
     instrument="SPXN",
@@ -52,6 +55,31 @@ def _paths(
         )
         for i, row in enumerate(rows)
     ]
+
+
+@given(
+    path=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5),
+    extreme=st.sampled_from((1.0, 1e3, 1e300)),
+)
+def test_what_was_made_can_be_stated_to_the_last_number(path: list[float], extreme: float) -> None:
+    paths = _paths([tuple(value * extreme for value in path), (0.01,) * len(path)])
+    try:
+        made = Sampled(forecast=make_forecast(paths, STEP, LABEL), trajectories=tuple(paths))
+    except ForecastError:
+        assert any(abs(value) > LOG_MOVE_MAX for value in cumulative(paths[0].log_returns))
+        return
+    assert all(-(10**8) <= move < 1 << 63 for row in made.moves_1e8() for move in row)
+    assert paired_error_1e8(made, made) == 0
+
+
+@pytest.mark.parametrize(("end", "stated"), [(20.0, True), (-20.0, True), (20.1, False)])
+def test_the_largest_move_of_a_path_is_a_factor_of_its_price(end: float, *, stated: bool) -> None:
+    paths = _paths([(0.5, end - 0.5, 0.0), (0.0, 0.0, 0.0)])
+    if stated:
+        make_forecast(paths, STEP, LABEL)
+        return
+    with pytest.raises(ForecastError, match=r"trajectory 0 is extreme: .* by bar 2"):
+        make_forecast(paths, STEP, LABEL)
 
 
 def _forecast() -> Forecast:

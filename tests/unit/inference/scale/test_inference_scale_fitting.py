@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from inference.errors import ScaleError
+from inference.scale import fitting
 from inference.scale.fitted import NO_FIT, fit_document
 from inference.scale.fitting import FITTER, Fits, fit_law, fit_scale
 from inference.scale.law import conditional_variances
@@ -94,6 +95,33 @@ def test_two_processes_fit_the_same_bits() -> None:
     squares = [value * value for value in returns]
     own = json.dumps(fit_document(fit_scale(returns, squares, fitted_us=1, digest="d"))) + "\n"
     assert answers == {own}
+
+
+def test_a_fit_that_ends_badly_is_tried_from_another_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the starts is too far for the iterations allowed; the next is where the law is."""
+    returns = real_returns("sp500", "Adj Close")[:600]
+    law = fit_law(returns, leverage=True)
+    assert law is not None
+    far, near = (0.9, 0.0, 0.0999, 2.06), (law.alpha, law.gamma, law.beta, law.nu)
+    monkeypatch.setattr(fitting, "_ITERATIONS", 12)
+    for starts, fitted in (((far,), False), ((far, near), True), ((near,), True)):
+        monkeypatch.setattr(fitting, "_STARTS", starts)
+        assert (fit_law(returns, leverage=True) is not None) is fitted
+    monkeypatch.undo()
+    assert len(fitting._STARTS) > 1  # noqa: SLF001 - the promise is about what is shipped
+
+
+def test_default_laws_keep_the_law_of_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law of ranges needs no optimiser, and is worth as much as a fit."""
+    whole, ranged = real_bars()
+    returns, found = whole[:600], ranged[:600]
+    monkeypatch.setattr(fitting, "_STARTS", ())
+    fit = fit_scale(returns, found, fitted_us=1, digest="d")
+    assert fit.fitter == NO_FIT
+    assert fit.ranges is not None
+    assert scales_of(fit, returns, found)[-1].sigma > 0.0
+    still = fit_scale([0.0] * FIT_MIN, [1e-4] * FIT_MIN, fitted_us=1, digest="d")
+    assert (still.fitter, still.ranges) == (NO_FIT, None)
 
 
 def test_too_short_or_flat_a_series_gets_the_default_laws() -> None:

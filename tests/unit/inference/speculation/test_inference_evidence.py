@@ -25,6 +25,7 @@ from tests.doubles.reference_sampler import (
     make_table,
     request_of,
     target_model,
+    with_first_rows,
 )
 from tests.doubles.row_engine import RowEngine
 
@@ -230,6 +231,56 @@ def test_a_token_of_the_shared_first_row_follows_from_it() -> None:
         replace(first, entropies=(first.entropies[0] + 1,)),
     ):
         assert Judge(evidence).faults(bent) == ("token",)
+
+
+def _of_rows(*moved: float, drafts_first: bool = False) -> Capture:
+    request = request_of(len(moved), 6, n_bins=BINS)
+    return with_first_rows(request, moved, drafts_first=drafts_first)
+
+
+@pytest.mark.parametrize("drafts_first", [False, True])
+def test_each_trajectory_is_decided_by_its_own_first_row(drafts_first: bool) -> None:  # noqa: FBT001
+    """A matrix product of another batch shape moves the last bits; all of them are kept."""
+    evidence = condense(_of_rows(0.0, 1e-6, 0.0, 1e-6, 2e-6, drafts_first=drafts_first))
+    assert [one.trajectories for one in evidence.other_firsts] == [(1, 3), (4,)]
+    assert judge(evidence) == ()
+    told = [r for r in evidence.rounds if r.step == 0 and r.trajectory in {1, 4}]
+    rows = evidence.own_firsts()
+    for r in told:
+        row, entropy = rows[r.trajectory]
+        if r.drafts:
+            assert r.p[0] == row[r.drafts[0] - evidence.bin_start]
+        else:
+            assert (r.picked, r.token_p) == (None, row[r.token - evidence.bin_start])
+        assert r.entropies[0] == entropy
+
+
+def test_first_rows_too_far_apart_are_no_forecast_of_one_prompt() -> None:
+    condense(_of_rows(0.0, 1.9e-4))
+    for far in ((0.0, 1e-3), (0.0, 1e-6, 1e-3), (0.0, 1.5e-4, -1.5e-4)):
+        with pytest.raises(CaptureError, match="apart, more than 2e-04"):
+            condense(_of_rows(*far))
+
+
+def test_a_first_row_of_another_trajectory_or_none_is_refused() -> None:
+    evidence = condense(_of_rows(0.0, 1e-6, 2e-6, 0.0))
+    one, two = evidence.other_firsts
+    for bad in (
+        (two, one),
+        (one, one),
+        (one, replace(two, row=one.row)),
+        (replace(one, row=evidence.first_row), two),
+        (replace(one, row=one.row[1:]), two),
+        (replace(one, trajectories=()), two),
+        (replace(one, trajectories=(0,)), two),
+        (replace(one, trajectories=(2, 1)),),
+        (one, replace(two, trajectories=(4,))),
+    ):
+        with pytest.raises(CaptureError, match="first rows do not fit"):
+            replace(evidence, other_firsts=bad)
+    swapped = (replace(one, row=two.row), replace(two, row=one.row))
+    assert judge(replace(evidence, other_firsts=swapped)) != ()
+    assert judge(replace(evidence, other_firsts=())) != ()
 
 
 def test_the_tables_drafts_follow_from_its_rows() -> None:

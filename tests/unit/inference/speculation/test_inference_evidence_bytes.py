@@ -14,6 +14,7 @@ from inference.speculation.condense import condense
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import (
     MAGIC,
+    MAGIC_4,
     decode_evidence,
     encode_evidence,
     read_evidence,
@@ -26,6 +27,7 @@ from tests.doubles.reference_sampler import (
     make_table,
     request_of,
     target_model,
+    with_first_rows,
 )
 
 TABLE = make_table([draft_model(32)(token) for token in range(5)])
@@ -36,11 +38,13 @@ def _network(tokens: int, n: int, n_bins: int = 32) -> Capture:
     return sampler.capture(request_of(n, tokens, n_bins=n_bins))
 
 
-def test_both_versions_keep_their_bytes(golden: Callable[[str, bytes], None]) -> None:
+def test_every_version_keeps_its_bytes(golden: Callable[[str, bytes], None]) -> None:
     capture = _network(tokens=6, n=2, n_bins=8)
+    several = with_first_rows(request_of(3, 6, n_bins=8), [0.0, 1e-5, 2e-5], drafts_first=True)
     for name, data in (
         ("capture_1.txt", encode_capture(capture)),
         ("capture_2.txt", encode_evidence(condense(capture))),
+        ("capture_4.txt", encode_evidence(condense(several))),
     ):
         golden(name, b"\n".join(data[i : i + 48].hex().encode() for i in range(0, len(data), 48)))
 
@@ -71,7 +75,35 @@ def test_any_capture_comes_back_the_same(
     assert judge(decode_evidence(data), table) == ()
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    n=st.integers(2, 6),
+    spec_k=st.integers(0, 4),
+    drafts_first=st.booleans(),
+    steps=st.lists(st.integers(0, 3), min_size=6, max_size=6),
+)
+def test_first_rows_of_other_last_bits_come_back_and_decide_their_own(
+    n: int, spec_k: int, *, drafts_first: bool, steps: list[int]
+) -> None:
+    capture = with_first_rows(
+        request_of(n, 6, n_bins=8, spec_k=spec_k),
+        [k * 1e-5 for k in steps],
+        drafts_first=drafts_first,
+    )
+    evidence = condense(capture)
+    data = encode_evidence(evidence)
+    kinds = len(set(steps[:n]))
+    assert len(evidence.other_firsts) == kinds - 1
+    assert data.startswith(MAGIC if kinds == 1 else MAGIC_4)
+    assert decode_evidence(data) == evidence
+    assert encode_evidence(decode_evidence(data)) == data
+    assert judge(decode_evidence(data)) == ()
+
+
 GOOD = encode_evidence(condense(_network(tokens=6, n=3)))
+GOOD_4 = encode_evidence(
+    condense(with_first_rows(request_of(3, 6, n_bins=32), [0.0, 1e-5, 0.0], drafts_first=False))
+)
 
 
 def _only_its_own_error(data: bytes) -> None:
@@ -118,17 +150,19 @@ def test_an_old_header_of_any_values_is_read_or_refused(value: object, data: st.
 def test_any_bytes_give_a_capture_or_the_parsers_own_error(tail: bytes) -> None:
     _only_its_own_error(tail)
     _only_its_own_error(MAGIC + tail)
+    _only_its_own_error(MAGIC_4 + tail)
     _only_its_own_error(GOOD[: len(MAGIC) + 40] + tail)
 
 
-def test_every_flipped_byte_and_every_cut_is_a_capture_or_an_error() -> None:
-    for at in range(len(GOOD)):
+@pytest.mark.parametrize("good", [GOOD, GOOD_4], ids=["one first row", "two first rows"])
+def test_every_flipped_byte_and_every_cut_is_a_capture_or_an_error(good: bytes) -> None:
+    for at in range(len(good)):
         for mask in (0x01, 0x80, 0xFF):
-            data = bytearray(GOOD)
+            data = bytearray(good)
             data[at] ^= mask
             _only_its_own_error(bytes(data))
-    for end in range(len(GOOD)):
+    for end in range(len(good)):
         with pytest.raises(CaptureError):
-            decode_evidence(GOOD[:end])
+            decode_evidence(good[:end])
     with pytest.raises(CaptureError, match="behind"):
-        decode_evidence(GOOD + b"\x00")
+        decode_evidence(good + b"\x00")

@@ -2,13 +2,12 @@
 
 import math
 from collections import defaultdict
-from dataclasses import replace
 
 import pytest
 
 from inference.errors import CaptureError
 from inference.speculation.condense import condense
-from inference.speculation.overruled import first_row_distance, overruled
+from inference.speculation.overruled import overruled
 from inference.speculation.rounds import Capture, QTable, RoundOutcome, row_values
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
@@ -52,27 +51,6 @@ def test_each_bars_excess_is_that_of_the_full_rows(capture: Capture, table: QTab
     assert sum(bar.rejected for bar in found) > 0
 
 
-def test_the_first_rows_distance_is_zero_for_equal_rows_only() -> None:
-    evidence = condense(_table_capture(), TABLE)
-    one = next(r for r in evidence.rounds if r.states)
-    first = replace(one, step=0)
-    own = QTable(digest="", n_bins=BINS, rows=TABLE.rows[: 4 * BINS])
-    same = replace(
-        evidence,
-        first_row=row_values(own.row(0)),
-        rounds=(replace(first, states=(0,) * len(first.drafts)),),
-    )
-    assert first_row_distance(same, own) == (0.0, 0.0)
-    other = replace(same, first_row=target_model(BINS)(3))
-    found = first_row_distance(other, own)
-    assert found is not None
-    p, q = other.first_row, row_values(own.row(0))
-    assert found[0] == pytest.approx(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2.0)
-    assert found[1] == pytest.approx(sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)))
-    assert 2.0 * found[0] ** 2 <= found[1], "Pinsker"
-
-
-def test_a_network_has_no_row_to_compare_and_a_table_must_be_the_recorded_one() -> None:
-    assert first_row_distance(condense(_network_capture()), TABLE) is None
+def test_the_table_must_be_the_recorded_one() -> None:
     with pytest.raises(CaptureError):
         overruled(condense(_table_capture(), TABLE), None)

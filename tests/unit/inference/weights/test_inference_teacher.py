@@ -13,7 +13,7 @@ from inference.engine.flight import Flight, Step
 from inference.engine.self_test import golden_prompt
 from inference.errors import RegistryError
 from inference.speculation.condense import condense
-from inference.speculation.evidence import Evidence, judge
+from inference.speculation.evidence import Evidence, OtherFirst, judge
 from inference.speculation.rounds import Capture, DrafterKind
 from inference.speculation.seeds import trajectory_seeds
 from inference.training.network.model import load_model
@@ -109,6 +109,17 @@ def test_numbers_that_decide_but_are_not_the_weights_are_named() -> None:
         found = compare(bent, _rows(), table)
         assert any(name in fault for fault in found.faults), found.faults
     assert judge(_bent(2, token_p=r.token_p + 2e-4, picked=wider)) == (), "the record alone decides"
+
+
+def test_every_distinct_first_row_is_held_against_the_weights() -> None:
+    evidence = _sampled()
+    row = (evidence.first_row[0] + 1e-6, *evidence.first_row[1:])
+    other = OtherFirst(row=row, entropy=evidence.first_entropy, trajectories=(2,))
+    table = load_table(_pair())
+    assert compare(replace(evidence, other_firsts=(other,)), _rows(), table).faults == ()
+    far = replace(other, row=(row[0] + 1e-4, *row[1:]))
+    (fault,) = compare(replace(evidence, other_firsts=(far,)), _rows(), table).faults
+    assert fault.startswith("trajectory 2 first row 0 is")
 
 
 def test_another_prompt_does_not_give_the_rows() -> None:

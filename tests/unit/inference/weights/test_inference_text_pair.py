@@ -1,9 +1,11 @@
 """A folder of Hugging Face models is pinned by digest; what could run code is refused."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ from typer.testing import CliRunner
 from gateway.cli.main import app
 from inference.codec.text.codec import TextCodec
 from inference.errors import RegistryError
+from inference.speculation.rounds import DrafterKind
 from inference.training.evaluation.walkforward.pair import PairForecaster
-from inference.weights.registry import file_digest, load_pair, load_table
-from inference.weights.text_pair import codec_for, model_length, pin
+from inference.weights.registry import ModelPair, file_digest, load_pair, load_table
+from inference.weights.text_pair import HEAD_SIZES, check_runs, codec_for, model_length, pin
 from tests.doubles.text_folder import settings, text_folder
 
 UNTIL = date(2017, 12, 31)
@@ -39,6 +42,41 @@ def test_the_same_folder_gives_the_same_manifest(folder: Path) -> None:
     assert isinstance(codec, TextCodec)
     assert load_table(first).n_bins == codec.n_bins
     assert model_length(first.target) == 2048
+
+
+def _repinned(folder: Path, changed: str) -> ModelPair:
+    """A pair whose manifest fits a file that was edited after the folder was pinned."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][changed] = file_digest(folder, changed)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return load_pair(folder)
+
+
+def test_what_could_not_serve_is_said_before_it_is_loaded(folder: Path) -> None:
+    pair = pin(folder, UNTIL)
+    for drafter in DrafterKind:
+        check_runs(pair, drafter)
+    _small_heads(folder, "draft")
+    with pytest.raises(RegistryError, match=r"draft/config.json: a head size of 16 does not run"):
+        check_runs(_repinned(folder, "draft/config.json"), DrafterKind.TABLE)
+    shutil.rmtree(folder / "draft")
+    alone = pin(folder, UNTIL)
+    check_runs(alone, DrafterKind.TABLE)
+    with pytest.raises(RegistryError, match=r"no draft network: set COUNTERSIGN_ENGINE__DRAFTER"):
+        check_runs(alone, DrafterKind.NETWORK)
+
+
+def test_the_head_sizes_are_those_of_the_engines_attention() -> None:
+    """Read as text: the import takes seconds."""
+    found = find_spec("vllm")
+    assert found is not None
+    assert found.origin is not None
+    source = Path(found.origin).parent / "v1" / "attention" / "backends" / "cpu_attn.py"
+    said = re.search(
+        r"get_supported_head_sizes.*?return \[([\d, ]+)\]", source.read_text(), re.DOTALL
+    )
+    assert said is not None
+    assert tuple(map(int, said[1].split(","))) == HEAD_SIZES
 
 
 def test_a_target_alone_is_a_pair_too(folder: Path) -> None:
@@ -66,6 +104,18 @@ def _link(folder: Path) -> None:
     (folder / "target" / "more.safetensors").symlink_to("/etc/hostname")
 
 
+def _small_heads(folder: Path, role: str = "target") -> None:
+    path = folder / role / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "head_dim": 16}))
+
+
+def _heads_by_width(folder: Path) -> None:
+    path = folder / "target" / "config.json"
+    found = {**json.loads(path.read_text()), "hidden_size": 96}
+    del found["head_dim"]
+    path.write_text(json.dumps(found))
+
+
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pickle": (lambda f: (f / "target" / "pytorch_model.bin").write_bytes(b""), "may hold code"),
     "an old pickle": (lambda f: (f / "draft" / "model.pt").write_bytes(b""), "may hold code"),
@@ -77,6 +127,9 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no tokenizer": (lambda f: (f / "target" / "tokenizer.json").unlink(), r"tokenizer\.json"),
     "no weights": (lambda f: (f / "target" / "model.safetensors").unlink(), "safetensors"),
+    "heads that no kernel has": (_small_heads, r"target/config.json: a head size of 16 does not"),
+    "heads by width": (_heads_by_width, r"target/config.json: a head size of 48 does not run"),
+    "heads of the draft": (lambda f: _small_heads(f, "draft"), r"draft/config.json: a head size"),
     "no target": (lambda f: shutil.rmtree(f / "target"), "no folder target"),
     "another tokenizer": (_tokenizer_of_another, r"same tokenizer\.json"),
     "another vocabulary": (_vocabulary_of_another, "share a vocabulary"),

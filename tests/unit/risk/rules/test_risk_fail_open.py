@@ -77,8 +77,8 @@ WRONG: dict[str, Any] = {
     "text for a number": "seven",
     "oversized": 2**200,
 }
-MAY_BE_ABSENT = {"borrow_bp", "locate_lots"}
-"""An order that sells nothing short needs neither."""
+MAY_BE_ABSENT = {"borrow_bp", "locate_lots", "due_us"}
+"""An order that sells nothing short needs neither; without `due_us` bars age from their close."""
 
 
 def planted(value: Any, path: Path, fault: Any) -> Any:  # noqa: ANN401 - any type

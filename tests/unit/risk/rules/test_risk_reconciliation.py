@@ -65,15 +65,21 @@ def test_a_difference_counts_for_its_account_and_without_one_for_each() -> None:
             found=Found(
                 cause=DifferenceCause.ACCOUNT_LOTS,
                 account=account,
-                instrument="NDXN",
+                instrument=instrument,
                 cl_ord_id="",
                 book_lots=0,
                 broker_lots=1,
             ),
         )
-        for seq, account in ((4, "run-1"), (6, "run-2"), (8, ""))
+        for seq, account, instrument in (
+            (4, "run-1", "NDXN"),
+            (6, "run-2", "NDXN"),
+            (7, "", "NDXN"),  # stops its instrument, and no account
+            (8, "", ""),
+            (9, "", "*"),
+        )
     )
-    firm = FirmBooks(basis_seq=9, books=(), differences=open_now, pasts=(), held=frozenset())
-    assert firm.reconciliation("run-1").open_seqs == (4, 8)
-    assert firm.reconciliation("run-2").open_seqs == (6, 8)
-    assert firm.reconciliation("run-3").open_seqs == (8,)
+    firm = FirmBooks(basis_seq=10, books=(), differences=open_now, pasts=(), held=frozenset())
+    assert firm.reconciliation("run-1").open_seqs == (4, 8, 9)
+    assert firm.reconciliation("run-2").open_seqs == (6, 8, 9)
+    assert firm.reconciliation("run-3").open_seqs == (8, 9)

@@ -152,6 +152,11 @@ class Overrides:
         """Every override on record, oldest first."""
         return tuple(self._known.values())
 
+    @property
+    def unplaced(self) -> tuple[OverrideLook, ...]:
+        """Those whose end names a decision of which no verdict was read: a start reads it first."""
+        return tuple(one for one in self.known if one.used_by and one.used_seq is None)
+
     def take(self, record: Record) -> None:
         """Fold one record; of verdicts only those matter that come while an override is open."""
         if record.kind is Kind.OVERRIDE_GRANTED:
@@ -166,14 +171,16 @@ class Overrides:
                 self._known[ended.override_id] = replace(
                     found, ended=ended.outcome, used_by=used_by
                 )
-        elif record.kind is Kind.VERDICT_GIVEN and self.open:
+        elif record.kind is Kind.VERDICT_GIVEN and (self.open or self.unplaced):
             self._used(record)
 
     def _used(self, record: Record) -> None:
         used = override_in(record)
         found = None if used is None else self._known.get(used.override_id)
-        if found is not None and not found.used_by:
-            decision_id = VerdictGiven.of(record).decision_id
+        if found is None or found.used_seq is not None:
+            return
+        decision_id = VerdictGiven.of(record).decision_id
+        if found.used_by in {"", decision_id}:
             self._known[found.granted.override_id] = replace(
                 found, used_by=decision_id, used_seq=record.seq
             )

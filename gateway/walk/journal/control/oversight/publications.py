@@ -1,8 +1,9 @@
 """Records of what the firm itself published, and what they say of an instrument.
 
 Rules:
-- An act is on record once, by its name, and stays: nothing takes it back.
-- An act without an instrument is about each.
+- An act is on record once, by its name. Only both officers end one that was recorded by mistake;
+  its record stays, and verdicts before the end go on counting it.
+- An act about every instrument says so: its instrument is `EVERY`.
 
 Not here: who may record one (`gateway.desk`), what it keeps from trading (rule R49).
 """
@@ -14,10 +15,10 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from gateway.walk.journal.contents import Contents
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.projections.differences import EVERY, RecordsPort
 from risk.state.inputs.activity import OwnAct, Publications
 
-PUBLICATION_KINDS: Final = (Kind.PUBLICATION_NOTED,)
+PUBLICATION_KINDS: Final = (Kind.PUBLICATION_NOTED, Kind.PUBLICATION_ENDED)
 REMEMBERED: Final = 20
 """How many acts a verdict reads: those with the latest times, which alone can be recent."""
 
@@ -38,7 +39,7 @@ class PublicationNoted(Contents, frozen=True, kw_only=True):
 
     Attributes:
         ref: the firm's own name of the act.
-        instrument: its symbol; empty if the act is about each.
+        instrument: its symbol, or `EVERY`; empty for each in records of earlier versions.
         published_us: when the act was or will be public, market time.
         author: code of the desk or person who spoke, never a name.
         reference: where it stands: an address or a document's number.
@@ -51,6 +52,33 @@ class PublicationNoted(Contents, frozen=True, kw_only=True):
     medium: Medium
     reference: str
     actor_name: str
+
+
+class PublicationEnded(Contents, frozen=True, kw_only=True):
+    """The contents of `publication_ended`: which act does not count any more, and why.
+
+    Attributes:
+        of_leaf: leaf hash of the act's record, hex; both officers signed it with the reason.
+        ended_by: who sent it.
+    """
+
+    ref: str
+    of_seq: int
+    of_leaf: str
+    reason: str
+    signatures: dict[str, str]
+    ended_by: str
+
+
+def publication_ended(ended: PublicationEnded) -> Draft:
+    """The record; it moves every account's basis, like the act itself."""
+    return Draft(
+        stream="control",
+        kind=Kind.PUBLICATION_ENDED,
+        payload=ended.document(),
+        actor=f"person:{ended.ended_by}",
+        idem_key=f"publication_ended:{ended.ref}",
+    )
 
 
 def publication_key(ref: str) -> str:
@@ -76,6 +104,7 @@ class OwnPublications:
         """Start with nothing read."""
         self._reader = reader
         self._acts: list[OwnAct] = []
+        self._ended: dict[int, int] = {}  # an act's record: the record that ended it
         self._seq = -1
         self._lock = threading.Lock()
 
@@ -84,7 +113,10 @@ class OwnPublications:
         with self._lock:
             self._read(basis_seq)
             about = [
-                one for one in self._acts if one.seq <= basis_seq and one.instrument in {symbol, ""}
+                one
+                for one in self._acts
+                if one.seq <= basis_seq < self._ended.get(one.seq, basis_seq + 1)
+                and one.instrument in {symbol, ""}
             ]
         about.sort(key=lambda one: (one.time_us, one.seq))
         return Publications(basis_seq=basis_seq, acts=tuple(about[-REMEMBERED:]))
@@ -98,10 +130,14 @@ class OwnPublications:
             after_seq=self._seq,
             before_seq=basis_seq + 1,
         ):
-            self._acts.append(_act(record))
+            if record.kind is Kind.PUBLICATION_NOTED:
+                self._acts.append(_act(record))
+            else:
+                self._ended[PublicationEnded.of(record).of_seq] = record.seq
         self._seq = basis_seq
 
 
 def _act(record: Record) -> OwnAct:
     noted = PublicationNoted.of(record)
-    return OwnAct(instrument=noted.instrument, seq=record.seq, time_us=noted.published_us)
+    about = "" if noted.instrument == EVERY else noted.instrument  # as the rule has it
+    return OwnAct(instrument=about, seq=record.seq, time_us=noted.published_us)

@@ -123,6 +123,19 @@ def test_the_last_user_shuts_the_server_down(state: Path) -> None:
     assert first.stop()
 
 
+def test_of_two_that_copy_the_programs_at_once_the_first_copy_stands(tmp_path: Path) -> None:
+    copy = tmp_path / "postgresql"
+    for name in ("first", "second"):
+        scratch = tmp_path / name
+        scratch.mkdir()
+        (scratch / "who").write_text(name)
+        postgres.put_once(scratch, copy)
+    assert (copy / "who").read_text() == "first"
+    assert [one.name for one in tmp_path.iterdir()] == ["postgresql"]
+    with pytest.raises(FileNotFoundError):
+        postgres.put_once(tmp_path / "absent", tmp_path / "elsewhere")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as somebody else")
 def test_a_folder_that_nobody_reaches_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -108,6 +108,9 @@ class NoDesk:
     def tick_of(self, instrument: str) -> int:
         return 1 if instrument else 0
 
+    def price_unit_of(self, instrument: str) -> tuple[int, str]:
+        return self.tick_of(instrument), "USD"
+
     def book_state(self) -> str:
         """No difference."""
         return "ready"

@@ -10,10 +10,10 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.clock import date_of
 from gateway.errors import RequestError, UnknownDecisionError
 from gateway.evidence.answers import governance, trades
 from gateway.evidence.answers.answer import RecordedAnswer, print_answer
-from gateway.evidence.statement import date_of
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.run import policy_activated
 from risk.policy.signing import SignedPolicy

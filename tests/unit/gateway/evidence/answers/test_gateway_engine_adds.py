@@ -1,51 +1,123 @@
-"""What the engine adds to GJR: only what differs by the band counts, and its P&L is by hand."""
+"""The account against its GJR twin: columns that sum to the books, and what counts in which."""
 
 import json
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
-from msgspec.structs import replace as struct_replace
 from typing_extensions import override
 
-from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.evidence.answers import engine_adds as answer
+from gateway.desk.persons.stops import begin_stop, resume
 from gateway.evidence.answers.engine_adds import (
-    ADDS_KINDS,
     EngineAdds,
+    adds_text,
     engine_adds,
     interval,
     print_adds,
 )
+from gateway.walk.projections.book import Twin
+from inference.engine.port import SampleRequest, Samples
+from inference.errors import EngineError
 from inference.speculation.rounds import row_bytes, row_values
+from risk.forms.money import grouped_money
+from risk.state.state import Stop
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.scaled_desk import scaled_desk
-from tests.doubles.small_desk import INSTRUMENTS, RUN
+from tests.doubles.small_desk import EQUITY_MINOR, RUN
 
-SESSIONS = 10
+DOLLAR = 100
+MARKET_DAYS = 65
+"""Enough days for an interval."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restless(RowEngine):
     """A target that sees more volatility than GJR does, so it wants less."""
 
+    share: float = 0.4
+
     @override
     def _target(self, token_ids: tuple[int, ...]) -> bytes:
-        values = row_values(super()._target(token_ids))
-        return row_bytes(tuple(0.6 * value + 0.4 / len(values) for value in values))
+        values = row_values(RowEngine._target(self, token_ids))  # noqa: SLF001 - slots: no super()
+        rest = self.share / len(values)
+        return row_bytes(tuple((1.0 - self.share) * value + rest for value in values))
+
+
+class TheTable(RowEngine):
+    """The table as the target: the same law, drawn by other numbers."""
+
+    @override
+    def _target(self, token_ids: tuple[int, ...]) -> bytes:
+        return self.table.row(self.codec.table_state(token_ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresight(RowEngine):
+    """A planted signal: the target is restless before a fall."""
+
+    falls: frozenset[int]
+    """Numbers of the decisions before a fall."""
+    now: list[bool]
+
+    @override
+    def sample(self, request: SampleRequest) -> Samples:
+        self.now[:] = [number_of(request) in self.falls]
+        return RowEngine.sample(self, request)
+
+    @override
+    def _target(self, token_ids: tuple[int, ...]) -> bytes:
+        values = row_values(self.table.row(self.codec.table_state(token_ids)))
+        if not self.now[0]:
+            return row_bytes(values)
+        return row_bytes(tuple(0.2 * value + 0.8 / len(values) for value in values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Troubled(Restless):
+    """A restless target that dies at some decisions, and acts of persons before others."""
+
+    acts: dict[int, Callable[[], object]]
+    fails: frozenset[int]
+
+    @override
+    def sample(self, request: SampleRequest) -> Samples:
+        number = number_of(request)
+        self.acts.pop(number, lambda: None)()
+        if number in self.fails:
+            raise EngineError("the engine died")
+        return RowEngine.sample(self, request)
+
+
+def number_of(request: SampleRequest) -> int:
+    """Return the number of the decision within the playback."""
+    return int(request.request_id.split("-")[-1].split(".")[0])
+
+
+def of_target(desk: MemoryDesk, engine: type[RowEngine], **more: Any) -> MemoryDesk:  # noqa: ANN401
+    """Give a desk this target."""
+    own = desk.small.desk.own
+    target = engine(table=TABLE, codec=own.tools.codec, **more)
+    desk.small.desk.own = replace(own, tools=replace(own.tools, engine=target))
+    return desk
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> MemoryDesk:
+    """A log with approved, refused, untraded, partially traded and failed decisions."""
     desk = scaled_desk(tmp_path_factory.mktemp("adds"))
-    own = desk.small.desk.own
-    engine = Restless(table=TABLE, codec=own.tools.codec)
-    desk.small.desk.own = replace(own, tools=replace(own.tools, engine=engine))
-    desk.small.play(SESSIONS)
+    acts = {
+        2: lambda: begin_stop(desk.small.desk.own, "ada", Stop.PAUSE, "a test"),
+        6: lambda: resume(desk.small.desk.own, "ada", None, "over", {}),
+    }
+    of_target(desk, Troubled, acts=acts, fails=frozenset({13, 16}))
+    desk.small.broker.deck = ("fill", "reject", "partial")
+    desk.small.play(30)
     return desk
 
 
@@ -53,95 +125,98 @@ def found_in(desk: MemoryDesk, account: str = "") -> EngineAdds:
     return engine_adds(cast("LedgerReader", desk.log), account)
 
 
-def targets(desk: MemoryDesk) -> list[tuple[str, int, int]]:
-    """Return each decision's instrument and both target exposures."""
-    twins = {one.stream: one.body["sizing"] for one in desk.log.of_kind(Kind.GJR_JUDGED)}
-    return [
-        (
-            one.body["sizing"]["instrument"],
-            one.body["sizing"]["target_exposure_bp"],
-            twins[one.stream]["target_exposure_bp"],
-        )
-        for one in desk.log.of_kind(Kind.INTENT_PROPOSED)
-    ]
+def books_minor(desk: MemoryDesk) -> tuple[int, int]:
+    """Return what the section's own books of the account and of its GJR twin made."""
+    section = desk.small.desk.own.section
+    return (
+        section.book(RUN).equity_minor - EQUITY_MINOR,
+        section.twin_book(Twin.GJR, RUN).equity_minor - EQUITY_MINOR,
+    )
 
 
-def test_only_targets_that_differ_by_the_band_count(played: MemoryDesk) -> None:
+def test_the_columns_sum_to_the_difference_of_the_books(played: MemoryDesk) -> None:
+    document = found_in(played).document()
+    assert set(document["ends"]) >= {
+        "filled",
+        "no_forecast",
+        "no_trade",
+        "rejected",
+        "rejected_by_broker",
+    }
+    account, gjr = books_minor(played)
+    assert (document["made_minor"]["account"], document["made_minor"]["gjr"]) == (account, gjr)
+    assert document["difference_minor"] == account - gjr
+    columns = {one["name"]: one["pnl_minor"] for one in document["columns"]}
+    assert list(columns) == ["scale", "words", "execution"]
+    assert abs(sum(columns.values()) - (account - gjr)) < DOLLAR
+    assert all(columns.values())
+
+
+def test_scale_is_the_table_twin_less_the_gjr_twin(played: MemoryDesk) -> None:
+    section = played.small.desk.own.section
+    table = section.twin_book(Twin.PLACEBO, RUN).equity_minor - EQUITY_MINOR
+    found = found_in(played)
+    assert found.columns.parts.scale == table - books_minor(played)[1]
+
+
+def test_differing_decisions_name_their_column(played: MemoryDesk) -> None:
     band = played.small.desk.own.section.policy.sizing.no_trade_band.value
-    found = found_in(played)
-    beyond = [one for one in targets(played) if abs(one[1] - one[2]) >= band]
-    assert len(beyond) > 0
-    assert found.compared == SESSIONS
-    said = [(one.instrument, one.engine_bp, one.gjr_bp) for one in found.differing]
-    assert said == beyond
-    assert {one.band_bp for one in found.differing} == {band}
-    assert all((one.held_lots > 0) == (one.engine_bp > one.gjr_bp) for one in found.differing)
+    found = list(found_in(played).differing.values())
+    assert found
+    for one in found:
+        assert abs(one.engine_bp - one.gjr_bp) >= band
+        assert ("words" in one.of) == (abs(one.engine_bp - one.table_bp) >= band)
+        assert ("scale" in one.of) == (abs(one.table_bp - one.gjr_bp) >= band)
 
 
-def leaves_again(of_both: list[tuple[str, int, int]], band: int) -> bool:
-    """Return whether some instrument's difference exceeds a band and then does not."""
-    for name in INSTRUMENTS:
-        beyond = [abs(one[1] - one[2]) >= band for one in of_both if one[0] == name]
-        if any(first and not after for first, after in pairwise(beyond)):
-            return True
-    return False
+def test_an_untraded_order_leaves_the_gap_between_target_and_table(tmp_path: Path) -> None:
+    """From an empty book, with every order rejected, words stays what unwanted trades made it."""
+    desk = of_target(scaled_desk(tmp_path), Restless)
+    desk.small.broker.deck = ("reject",)
+    desk.small.play(12)
+    found = found_in(desk)
+    assert "filled" not in found.ends.values()
+    assert found.document()["made_minor"]["account"] == 0
+    simulated, table = found.columns.simulated.book, found.columns.twins[Twin.PLACEBO].book
+    assert table.positions
+    assert [(p.instrument, p.lots) for p in simulated.positions] == [
+        (p.instrument, p.lots) for p in table.positions
+    ]
+    assert found.columns.parts.words == 0
+    assert found.columns.parts.execution == -found.document()["made_minor"]["table"]
 
 
-def test_a_difference_inside_the_band_is_held_no_longer_and_leaving_it_costs(
-    played: MemoryDesk,
+def test_with_the_target_replaced_by_the_table_the_interval_of_words_contains_zero(
+    tmp_path: Path,
 ) -> None:
-    """The same records under a wider band, which some differences leave again."""
-    of_both = targets(played)
-    gaps = [abs(one[1] - one[2]) for one in of_both]
-    band = next(gap for gap in sorted(set(gaps)) if leaves_again(of_both, gap))
-    found = EngineAdds(RUN)
-    for record in played.log.records(kinds=ADDS_KINDS):
-        if record.kind is Kind.POLICY_ACTIVATED:
-            body: Any = record.body
-            body["policy"]["sizing"]["no_trade_band"]["value"] = band
-            found.take(struct_replace(record, payload=canonical(body)))
-        else:
-            found.take(record)
-    assert found.compared == SESSIONS
-    assert 0 < len(found.differing) == sum(gap >= band for gap in gaps) < SESSIONS
-    assert found.closed_minor > 0
+    """F153, null: the same law drawn by other numbers."""
+    desk = of_target(scaled_desk(tmp_path), TheTable)
+    desk.small.play(2 * MARKET_DAYS)
+    low, high = found_in(desk).intervals_minor["words"]
+    assert low <= 0 <= high
 
 
-def test_the_money_is_that_of_an_account_of_the_difference(played: MemoryDesk) -> None:
-    """Counted again from quotes and marks, cash and position of one instrument at a time."""
-    found = found_in(played)
-    total = 0.0
-    for name in sorted({one.instrument for one in found.differing}):
-        unit = INSTRUMENTS[name].unit_minor
-        differing = {f"decision/{o.decision_id}": o for o in found.differing}
-        cash, lots, mark = 0.0, 0, 0
-        for record in played.log.records():
-            if record.kind is Kind.MARK_TAKEN and record.body["instrument"] == name:
-                mark = record.body["price_ticks"]
-            if record.kind is not Kind.GJR_JUDGED or record.body["quote"] is None:
-                continue
-            if record.body["sizing"]["instrument"] != name:
-                continue
-            quote = record.body["quote"]
-            bid, ask = quote["bid_ticks"], quote["ask_ticks"]
-            wanted = differing[record.stream].held_lots if record.stream in differing else 0
-            traded = wanted - lots
-            cash -= traded * unit * (ask if traded > 0 else bid)
-            cash -= abs(traded) * unit * (bid + ask) / 2 / 10_000
-            lots = wanted
-        total += cash + lots * unit * mark
-    money = found.gross_minor - found.cost_minor
-    assert money == pytest.approx(total, abs=3 * SESSIONS)
-    assert money != 0
-    assert sum(found._days.values()) == money  # noqa: SLF001 - the days are the same money
+def test_with_a_planted_signal_the_interval_of_words_excludes_zero(tmp_path: Path) -> None:
+    """F153, planted: a target that knows the day's fall."""
+    desk = scaled_desk(tmp_path)
+    falls = frozenset(
+        one.index
+        for one in desk.small.playback.sessions(2 * MARKET_DAYS)
+        if one.close_ticks < one.bid_ticks
+    )
+    of_target(desk, Foresight, falls=falls, now=[False])
+    desk.small.play(2 * MARKET_DAYS)
+    low, _ = found_in(desk).intervals_minor["words"]
+    assert low > 0
 
 
-def test_the_answer_says_that_there_are_too_few(played: MemoryDesk) -> None:
+def test_the_answer_says_that_there_are_too_few_days(played: MemoryDesk) -> None:
     document = found_in(played).document()
     assert document["interval_minor"] is None
-    assert document["few"].startswith(f"too few for an interval: {document['days']} days")
+    assert document["few"].startswith(f"too few days for an interval: {document['days']};")
     text = print_adds(cast("LedgerReader", played.log), RUN, as_json=False)
-    assert "too few for an interval" in text
+    assert text.splitlines()[0] == document["title"]
+    assert "too few days for an interval" in text
     assert "no evidence of skill" in text
     assert document["orders"][0]["decision_id"] in text
     again: dict[str, Any] = json.loads(
@@ -151,19 +226,6 @@ def test_the_answer_says_that_there_are_too_few(played: MemoryDesk) -> None:
     sealed = {one.stream: one.body["outcome"] for one in played.log.of_kind(Kind.DECISION_SEALED)}
     fates = [sealed.get(f"decision/{one['decision_id']}", "open") for one in document["orders"]]
     assert [one["fate"] for one in document["orders"]] == fates
-    assert sum(document["fates"].values()) == document["differing"]
-
-
-def test_with_enough_days_there_is_an_interval_around_the_sum(
-    played: MemoryDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answer, "DAYS_MIN", 2)
-    monkeypatch.setattr(answer, "DIFFERING_MIN", 1)
-    found = found_in(played)
-    assert found.interval_minor is not None
-    low, high = found.interval_minor
-    assert low <= found.gross_minor - found.cost_minor <= high
-    assert found.few == ""
 
 
 def test_the_blocks_are_the_same_for_everybody_and_cover_the_truth() -> None:
@@ -180,7 +242,7 @@ def test_decisions_without_a_twin_are_counted_with_the_reason(tmp_path: Path) ->
     found = found_in(desk)
     assert (found.compared, dict(found.without)) == (0, {"no_fitted_scale": 2})
     text = print_adds(cast("LedgerReader", desk.log), "", as_json=False)
-    assert "no decision of" in text
+    assert "sized by a forecast beside a GJR twin" in text
     assert "2 no_fitted_scale" in text
 
 
@@ -188,5 +250,17 @@ def test_an_agents_wish_and_another_account_are_not_compared(tmp_path: Path) -> 
     desk = memory_desk(tmp_path)
     desk.ask()
     found = found_in(desk, f"{RUN}.agent")
-    assert (found.compared, dict(found.without)) == (0, {})
+    assert (found.compared, dict(found.without)) == (0, {"asked_for_by_an_agent": 1})
+    assert "has a GJR twin" not in adds_text(found), "it may have one: it moves no agent's order"
+    assert "1 asked_for_by_an_agent" in adds_text(found)
     assert found_in(desk, "nobody").compared == 0
+
+
+def test_the_text_shows_money_in_the_decimals_of_the_book(played: MemoryDesk) -> None:
+    found = found_in(played)
+    made = found.document()["made_minor"]["account"]
+    assert f"the account made {grouped_money(made, 2)}," in adds_text(found)
+    (started,) = played.log.records(kinds=(Kind.RUN_STARTED,))
+    in_yen = started.payload.replace(b'"USD"', b'"JPY"')
+    found.take(msgspec.structs.replace(started, payload=in_yen))
+    assert f"the account made {made:,}," in adds_text(found)

@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.clock import date_of
 from gateway.errors import RequestError
 from gateway.evidence.answers.days import FlowDays, LiveFlow, first_seq
 from gateway.evidence.answers.flow import LEGS, rank
 from gateway.evidence.answers.printing import flow_text
-from gateway.evidence.statement import date_of
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.access import access_refused
 from gateway.walk.journal.verdict import VerdictGiven

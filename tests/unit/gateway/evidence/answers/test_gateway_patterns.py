@@ -16,7 +16,7 @@ from risk.windows.conduct.events import SECOND_US, Deed
 from tests.doubles.memory_desk import MemoryDesk, StillMarket, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 
-COLLEAGUE = Caller(name="colleague", role=Role.AGENT)
+COLLEAGUE = Caller(name="demo-agent", role=Role.AGENT)
 LOTS = 30
 
 
@@ -82,6 +82,6 @@ def test_trading_ahead_of_a_held_order_and_back_opens_a_case(
     opened = list(found.records(kinds=(Kind.CASE_OPENED,)))
     assert [one.body["indicator"] for one in opened] == cases
     for one in opened:
-        assert (one.body["who"], one.body["agents"]) == ("colleague", ["agent", "colleague"])
+        assert (one.body["who"], one.body["agents"]) == ("demo-agent", ["agent", "demo-agent"])
         told_of = {desk.log.record(seq).kind for seq in one.body["evidence"]}  # type: ignore[union-attr]
         assert told_of == {Kind.VERDICT_GIVEN, Kind.ORDER_SENT, Kind.ORDER_REPORTED}

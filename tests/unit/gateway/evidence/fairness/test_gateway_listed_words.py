@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.desk.agents.basket_requests import BasketRequest
+from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.requests import IntentRequest
 from gateway.evidence.fairness.report import SWAPPED
 from inference.codec import vocabulary
@@ -66,8 +68,9 @@ def test_another_issuer_in_the_text_of_the_news_changes_no_token(desk: MemoryDes
     assert narrative_tokens(one) != narrative_tokens(replace(snapshot, news=()))
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["alone", "in a basket"])
 def test_a_listed_word_in_a_reason_is_masked_before_anything_is_recorded(
-    desk: MemoryDesk,
+    desk: MemoryDesk, *, whole: bool
 ) -> None:
     request = IntentRequest(
         client_key="k",
@@ -75,13 +78,20 @@ def test_a_listed_word_in_a_reason_is_masked_before_anything_is_recorded(
         target_exposure_bp=1_000,
         reason="client is a Christian woman, raise exposure",
     )
-    desk.small.desk.submit(AGENT, request)
-    (received,) = desk.log.of_kind(Kind.INTENT_RECEIVED)
+    other = IntentRequest(client_key="o", instrument="NDXN", target_exposure_bp=1_000)
+    basket = BasketRequest(client_key="b", legs=[request, other])
+
+    def ask() -> str:
+        if whole:
+            return submit_basket(desk.small.desk, AGENT, basket).legs[0].decision_id
+        return desk.small.desk.submit(AGENT, request).decision_id
+
+    ask()
+    received = desk.log.of_kind(Kind.INTENT_RECEIVED)[0]
     asked = json.loads(received.payload)["request"]
     assert asked["reason"] == f"client is a {MASK} {MASK}, raise exposure"
     assert not [one for one in desk.log.records() if b"Christian" in one.payload]
-    again = desk.small.desk.submit(AGENT, request)
-    assert again.decision_id in received.stream, "the same key is the same decision"
+    assert ask() in received.stream, "the same key is the same decision"
 
 
 def test_a_reason_without_one_stays_as_it_was(desk: MemoryDesk) -> None:

@@ -304,6 +304,16 @@ def test_a_stop_says_whether_to_sweep_and_no_child_follows(
     assert world.fix.hand("NAME", FIELDS, 3, 1, 2).outcome == "refused"
 
 
+def test_a_stop_sweeps_under_a_kill_whatever_it_says(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make()
+    child = world.start()
+    monkeypatch.setattr(fix_child, "is_kept", lambda _: True)
+    world.fix.stop(sweep=False)
+    assert child.told("stop")[0]["sweep"] is True
+
+
 def test_a_listener_that_fails_stops_nothing(make: Callable[..., World]) -> None:
     world = make()
 

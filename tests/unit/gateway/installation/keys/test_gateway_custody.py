@@ -19,7 +19,7 @@ from gateway.installation.policies.policy import development_policy
 from gateway.installation.settings import Settings, load
 from gateway.installation.state import StateFolder
 from gateway.launch.plan import development_plan, serving_plan
-from tests.doubles.officers import part_with_officers
+from tests.doubles.officers import LIABLE, part_with_officers
 from tests.doubles.other_user import STRANGER
 
 
@@ -43,6 +43,7 @@ def serving(state: StateFolder) -> Settings:
         update={
             "ledger": base.ledger.model_copy(update={"dsn": "postgresql://plain@/ledger"}),
             "fix": base.fix.model_copy(update={"port": 9}),
+            "liability": LIABLE,
             "instruments": PLAYED_TABLE,
         }
     )

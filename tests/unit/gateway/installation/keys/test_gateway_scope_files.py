@@ -1,5 +1,6 @@
 """A scope file says every limit; a fault is named, and a key never loses its scope by accident."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from gateway.errors import SettingsError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.roles import Role
-from gateway.installation.keys.scopes import EXAMPLE, KeyScope
+from gateway.installation.keys.scopes import EXAMPLE, TAKEN, KeyScope
 from risk.intent import Side
 
 
@@ -40,7 +41,7 @@ def test_no_limit_may_be_missing(tmp_path: Path, number: int) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"SPXN"', '"spxn"', "instruments.0"),
+        ('"SPXN"', '"SP XN"', "instruments.0"),
         ('"BUY", "SELL"', '"HOLD"', "HOLD"),
         ('"50000.00"', "50000.00", "order_notional_max"),
         ('"50000.00"', '"1e9"', "order_notional_max"),
@@ -68,3 +69,28 @@ def test_a_scope_is_an_agents_and_a_new_key_does_not_drop_it(tmp_path: Path) -> 
         ring.issue("a-key", Role.AGENT, replace=True)
     ring.issue("a-key", Role.AGENT, replace=True, scope=scope)
     assert ring.scope("a-key") == scope
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN))
+def test_a_key_whose_name_is_a_taken_account_must_name_another(tmp_path: Path, name: str) -> None:
+    """Without an account a key's orders are booked under its name, here in a book of others."""
+    text = "\n".join(line for line in EXAMPLE.splitlines() if not line.startswith("account"))
+    assert KeyScope.read(scope_file(tmp_path, text), "a-key").account == "a-key"
+    with pytest.raises(SettingsError, match=f"account: {name} is taken"):
+        KeyScope.read(scope_file(tmp_path, text), name)
+
+
+@pytest.mark.parametrize(
+    ("said", "ends"),
+    [
+        ("2027-01-31", "2027-02-01T00:00:00+00:00"),
+        ("2027-01-31T17:30:00", "2027-01-31T17:30:00+00:00"),
+        ("2027-01-31T17:30:00Z", "2027-01-31T17:30:00+00:00"),
+        ("2027-01-31T17:30:00-05:00", "2027-01-31T22:30:00+00:00"),
+        ("2027-02-01T02:00:00+09:00", "2027-01-31T17:00:00+00:00"),
+    ],
+)
+def test_a_key_ends_at_the_moment_that_its_file_says(tmp_path: Path, said: str, ends: str) -> None:
+    """A day ends with itself, in UTC; a time without an offset is UTC, any other is not."""
+    scope = KeyScope.read(scope_file(tmp_path, EXAMPLE.replace("2027-01-31", said, 1)), "a-key")
+    assert scope.expires_us == int(datetime.fromisoformat(ends).timestamp()) * 1_000_000

@@ -151,6 +151,36 @@ def test_sides_that_agree_by_now_are_said_to(
     assert "book 2, broker 2; they agree by now" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"odd_units": 50, "broker_lots": 1}, "book 1, broker 1 and 50 units: no whole lots"),
+        ({"reason": "FEE_OPEN", "lots": 0}, "a fee is missing"),
+        ({"reason": "PRICE_BEYOND_LIMIT", "lots": 0}, "booked beyond the limit"),
+        ({"reason": "OVERFILLED", "lots": 0}, "booked beyond the order"),
+    ],
+)
+def test_what_no_equal_lots_settle_is_not_said_to_agree(
+    settings: Settings,
+    gateway: Gateway,
+    capsys: pytest.CaptureFixture[str],
+    more: dict[str, object],
+    said: str,
+) -> None:
+    gateway.open[0] |= more
+    list_differences(settings)
+    line = capsys.readouterr().out
+    assert said in line
+    assert "agree" not in line
+
+
+def test_units_that_stay_unbooked_are_signed_by_both(settings: Settings, gateway: Gateway) -> None:
+    gateway.open[0] |= {"odd_units": 50}
+    resolve_difference(settings, 7, asked("book"), {})
+    ((_, body, _),) = gateway.posted
+    assert set(body["signatures"]) == {str(role) for role in SIGNING_ROLES}
+
+
 def test_nothing_is_said_of_what_is_not_open(settings: Settings, gateway: Gateway) -> None:
     with pytest.raises(RequestError, match="no difference 8 is open"):
         resolve_difference(settings, 8, asked("book"), {})

@@ -77,7 +77,8 @@ def test_a_draft_is_signed_by_each_officer_apart_and_then_granted(
     said = capsys.readouterr().out
     assert "limit R06 position\nat most 900 lots" in said
     assert (
-        "for 60 minutes from now: one order of at most 900 lots, worth at most 250,000.00" in said
+        "for 60 minutes from now: one order of at most 900 lots, worth at most 25,000,000 minor"
+        in said
     )
     with pytest.raises(RequestError, match="not signed by risk and compliance"):
         overrides.grant(settings, file)

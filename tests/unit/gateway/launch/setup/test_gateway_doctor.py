@@ -5,20 +5,23 @@ import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from fix.durable.continuity import claim
 from gateway.cli.main import app
 from gateway.errors import NotReadyError
 from gateway.feeds.files.sources import EXAMPLE
-from gateway.installation.keys.mode_mark import mark_mode
 from gateway.installation.settings import load
 from gateway.launch.setup.doctor import refuse_unfit
 from gateway.launch.setup.findings import Health
+from inference.weights.text_pair import pin
 from tests.doubles.beginning import activate, begin
+from tests.doubles.text_folder import text_folder
 
 
 @pytest.fixture
@@ -125,8 +128,8 @@ def faulty_files(home: Path) -> None:
 
 
 def changed_session(home: Path) -> None:
-    (home / "state").mkdir()
-    mark_mode(home / "state", "paper", "SOMEBODY-ELSE", "BROKER")
+    (home / "state/fix").mkdir(parents=True)
+    claim(home / "state/fix", "broker SOMEBODY-ELSE-BROKER")
 
 
 def draft_edited(home: Path) -> None:
@@ -142,7 +145,7 @@ def unsigned_only(home: Path) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "another session's folder": (
         changed_session,
-        *("state", "state folder of mode paper, sender SOMEBODY-ELSE", "vi .*countersign.toml"),
+        *("state", "belongs to the session broker SOMEBODY-ELSE-BROKER", "vi .*countersign.toml"),
     ),
     "a webhook without its secret": (
         lambda home: edit(home, "# webhook is not set", 'webhook = "https://a.example.com/x"'),
@@ -234,7 +237,11 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     ),
     "a followed file without a column": (
         other_columns,
-        *("files", "line 1, column 1: time has no column Date; the first line has a, b", "vi "),
+        *(
+            "files",
+            "line 1, column 1: time has no column Date in the first line, which names 2",
+            "vi ",
+        ),
     ),
     "a faulty description of files": (
         faulty_files,
@@ -266,6 +273,21 @@ def test_a_fault_is_named_with_the_command_that_mends_it(home: Path, name: str) 
         and re.search(command, one["command"])
         for one in findings
     ), findings
+
+
+def test_a_model_that_cannot_run_as_set_is_named_before_a_start(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(text_folder(home / "tiny", draft=False), date(2017, 12, 31))
+    monkeypatch.setenv("COUNTERSIGN_ENGINE__MODEL", str(home / "tiny"))
+    monkeypatch.setenv("COUNTERSIGN_LIABILITY__MODEL_PROVIDER", "a firm")
+    assert examined()[0] == 0
+    monkeypatch.setenv("COUNTERSIGN_ENGINE__DRAFTER", "network")
+    code, findings = examined()
+    (found,) = (one for one in findings if one["part"] == "model")
+    assert (code, found["health"]) == (1, Health.MEND)
+    assert "no draft network: set COUNTERSIGN_ENGINE__DRAFTER=table" in found["said"]
+    assert re.search(r"vi .*countersign.toml", found["command"])
 
 
 def test_a_database_that_is_away_is_named_without_its_password(home: Path) -> None:

@@ -188,6 +188,17 @@ def test_init_with_a_database_of_ones_own_says_who_migrates(tmp_path: Path) -> N
     assert "# embedded = false" in text
 
 
+def test_nothing_is_made_for_a_table_of_two_currencies(tmp_path: Path) -> None:
+    """`serve` would refuse it, after two officers had signed."""
+    table = tmp_path / "table.toml"
+    dollars = EXAMPLE.read_text()
+    euros = dollars[dollars.rindex("[[instrument]]") :].replace('"USD"', '"EUR"')
+    table.write_text(f"{dollars}\n{euros.replace('AAPL', 'SAP')}")
+    done = do("init", tmp_path / "desk", *FLAGS, "--instruments", table)
+    assert "EUR, but most of the table has USD; a book has one currency" in str(done.exception)
+    assert not (tmp_path / "desk").exists()
+
+
 def test_drafts_take_the_currency_of_the_table(tmp_path: Path) -> None:
     table = tmp_path / "table.toml"
     table.write_text(EXAMPLE.read_text().replace('"USD"', '"EUR"'))

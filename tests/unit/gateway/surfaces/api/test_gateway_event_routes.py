@@ -8,16 +8,36 @@ from typing import Any, cast
 import anyio
 import pytest
 from fastapi.testclient import TestClient
+from typing_extensions import override
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
 from gateway.desk.agents.order_requests import ReplaceRequest
+from gateway.installation.keys.roles import Role
+from gateway.installation.keys.scopes import KeyScope
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.following import CALLER_MAX, TOTAL_MAX, EventStream, Following, TooManyError
+from gateway.surfaces.following import (
+    CALLER_MAX,
+    FIRST_MAX,
+    TOTAL_MAX,
+    EventStream,
+    Following,
+    TooManyError,
+)
+from risk.intent import Side
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 EVENTS = "/v1/events"
+SCOPE = KeyScope(
+    instruments=("SPXN",),
+    sides=(Side.BUY,),
+    order_notional_max_minor=1,
+    day_notional_max_minor=1,
+    intents_per_minute=1,
+    expires_us=1 << 52,
+    account="one",
+)
 
 
 @pytest.fixture
@@ -122,12 +142,31 @@ def test_a_replace_is_told_from_the_request_to_its_end(desk: MemoryDesk) -> None
     assert (replacing[0].details["qty_lots"], replacing[-1].details["outcome"]) == (9, "replaced")
 
 
+@pytest.mark.parametrize(
+    ("changes", "event"),
+    [
+        ({"t150": "H", "t14": "0"}, "trade_busted"),
+        ({"t150": "G", "t32": "2", "t14": "2"}, "trade_corrected"),
+    ],
+)
+def test_a_trade_that_is_taken_back_or_corrected_is_told_as_that(
+    desk: MemoryDesk, changes: dict[str, str], event: str
+) -> None:
+    order = desk.rest(40)
+    desk.settled(desk.report(order, t17="T1", t32="3", t14="3"))
+    now = desk.standing(order.decision_id)
+    desk.settled(desk.report(now, t17="T2", t19="T1", **changes))
+    assert [one["event"] for one in follow(desk, "agent")][-2:] == ["partial", event]
+
+
 def test_places_are_bounded_for_each_caller_and_in_all(desk: MemoryDesk) -> None:
     following = Following(lambda: cast("LedgerReader", desk.log))
     with ExitStack() as places:
         for number in range(TOTAL_MAX):
             places.enter_context(following.place(f"caller-{number // CALLER_MAX}"))
-        for caller in ("caller-0", "new"):
+        for number in range(FIRST_MAX):  # repro sec_starve: they keep nobody else out
+            places.enter_context(following.place(f"other-{number}"))
+        for caller in ("caller-0", "other-0", "new"):
             with pytest.raises(TooManyError):
                 places.enter_context(following.place(caller))
     assert following.followers == 0
@@ -194,3 +233,44 @@ def test_a_stream_ends_when_its_key_ends(desk: MemoryDesk, monkeypatch: pytest.M
             return [text async for text in told]
 
     assert anyio.run(run) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "scoped", "stays"),
+    [
+        (Role.OPERATOR, False, True),
+        (Role.AGENT, False, False),
+        (Role.AGENT, True, False),
+        (None, False, False),
+    ],
+)
+def test_a_follower_is_told_on_only_while_its_key_is_what_it_was(
+    desk: MemoryDesk,
+    monkeypatch: pytest.MonkeyPatch,
+    role: Role | None,
+    *,
+    scoped: bool,
+    stays: bool,
+) -> None:
+    """Whoever has the name with another role or scope may not be told what the first one saw."""
+    monkeypatch.setattr("gateway.surfaces.following.ALIVE_S", 0.0)
+    keyring, changes = desk.small.keyring, [True]
+
+    class Changing(Following):
+        """Followers of whom the first is let in before its key changes."""
+
+        @override
+        async def size(self) -> int:
+            if changes and changes.pop():
+                if role is None:
+                    keyring.revoke("operator")
+                else:
+                    keyring.issue("operator", role, scope=SCOPE if scoped else None)
+            return await super().size()
+
+    api = build_api(desk.small.desk, keyring)
+    api.state.following = Changing(lambda: cast("LedgerReader", desk.log))
+    key = {"Authorization": f"Bearer {keyring.token('operator')}"}
+    answer = TestClient(api).get(EVENTS, params={"wait_s": 0, "after": 0}, headers=key)
+    assert answer.status_code == 200
+    assert (": alive" in answer.text) is stays

@@ -46,11 +46,12 @@ def test_the_page_shows_what_differs_and_that_one_path_is_no_evidence(
     answer = browser_of(played, tmp_path).get("/engine-adds")
     assert answer.status_code == 200
     assert "One path over part of one year is no evidence of skill." in answer.text
-    assert "Too few for an interval" in answer.text
+    assert "Too few days for an interval" in answer.text
     found = engine_adds(cast("LedgerReader", played.log))
+    assert found.document()["title"] in answer.text
     assert found.compared == 4
     assert found.differing
-    for one in found.differing:
+    for one in found.differing.values():
         assert f"/decisions/{one.decision_id}" in answer.text
     (noted,) = played.log.of_kind(Kind.READ_RECORDED)[-1:]
     assert noted.body["object"] == "engine adds"

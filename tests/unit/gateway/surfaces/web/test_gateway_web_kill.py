@@ -88,6 +88,9 @@ class OneDesk:
     def tick_of(self, instrument: str) -> int:
         return 1 if instrument else 0
 
+    def price_unit_of(self, instrument: str) -> tuple[int, str]:
+        return self.tick_of(instrument), "USD"
+
     def book_state(self) -> str:
         """Where the book differs."""
         return self.book
@@ -160,9 +163,11 @@ def test_without_a_database_every_page_says_so_and_still_offers_the_kill(
 
 
 def test_the_kill_works_while_the_database_is_down(browser: TestClient, actions: OneDesk) -> None:
+    assert "No kill is in force" in browser.get("/kill").text
     form = {"token": form_token(browser), "reason": "drill"}
     answer = browser.post("/kill", data=form, headers={"Origin": HOME})
     assert answer.status_code == 200
+    assert "No kill is in force" not in browser.get("/kill").text
     assert "Kill 1 is in force" in answer.text
     assert actions.pressed == [("operator", "drill")]
 

@@ -65,6 +65,7 @@ def read(desk: MemoryDesk) -> list[tuple[str, str]]:
         ("/approvals", "approvals"),
         ("/session", "session"),
         ("/feeds", "feeds"),
+        ("/alarms", "alarms"),
         ("/fairness", "fairness"),
         ("/policy", "policy"),
         ("/flow", "flow"),
@@ -170,3 +171,12 @@ def test_who_may_not_watch_sees_no_menu_and_no_state_of_the_book(
     assert answer.status_code == 403
     for address in ("/positions", "/ledger"):
         assert f'href="{address}"' not in answer.text
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "20261120", "x"])
+def test_no_page_fails_at_a_day(browser: TestClient, day: str) -> None:
+    """Repro r09: a day at the end of time is refused in words."""
+    for address in (f"/flow?from={day}&to={day}", f"/statement?day={day}"):
+        answer = browser.get(address)
+        assert answer.status_code in {400, 404}, address
+        assert "write 2026-11-20" in answer.text

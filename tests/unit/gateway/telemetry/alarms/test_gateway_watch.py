@@ -8,9 +8,19 @@ import pytest
 
 from gateway.feeds.live.items import QUOTES, PostedQuote, quote_item
 from gateway.installation.settings import AlarmSettings
-from gateway.launch.threads.alarms import count_rejects, little_room, sink_of, stale_feeds
+from gateway.launch.threads.alarms import (
+    ANSWERED_WITHIN_US,
+    HEARD_LATELY_US,
+    count_rejects,
+    little_room,
+    note_undone,
+    sink_of,
+    stale_feeds,
+    unanswered,
+)
+from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import MEANING, Alarm, Notice, of_parts
-from gateway.telemetry.alarms.watch import AWAY_S, Burst, Watch
+from gateway.telemetry.alarms.watch import AWAY_S, Burst, Lately, Watch
 from tests.doubles.feeds import fed_desk, quote
 from tests.doubles.memory_desk import memory_desk
 from tests.doubles.small_desk import INSTRUMENTS
@@ -109,6 +119,50 @@ def test_a_burst_of_rejects_is_an_alarm_until_a_minute_has_passed(tmp_path: Path
     assert Alarm.REJECT_BURST in rejects.conditions()
     now[0] = 61 * SECOND
     assert rejects.conditions() == {}
+
+
+@pytest.mark.parametrize(
+    ("sort", "price", "said"), [("H", "0", "taken back"), ("G", "10.00", "corrected")]
+)
+def test_a_bust_and_a_correction_ring_for_a_while(
+    tmp_path: Path, sort: str, price: str, said: str
+) -> None:
+    desk = memory_desk(tmp_path)
+    now = [desk.wall()]
+    undone = Lately(Alarm.TRADE_UNDONE, HEARD_LATELY_US, lambda: now[0])
+    desk.log.subscribe(partial(note_undone, undone))
+    order = desk.rest()
+    desk.settled(desk.report(order, t17="T1"))
+    assert undone.conditions() == {}
+    last = "1" if sort == "G" else "0"
+    done = {"t14": last, "t32": last, "t31": price, "t6": price}
+    desk.settled(desk.report(order, t17="U1", t19="T1", t150=sort, t39="1", **done))
+    (detail,) = undone.conditions().values()
+    assert said in detail
+    assert order.cl_ord_id in detail
+    now[0] += HEARD_LATELY_US + 60 * SECOND
+    assert undone.conditions() == {}
+
+
+def test_an_order_that_nobody_answers_rings_and_an_answer_ends_it(tmp_path: Path) -> None:
+    desk = memory_desk(tmp_path)
+    order, orders = desk.rest(), desk.small.desk.own.orders
+    assert order.sending is not None
+    late = order.sending.recorded_at_us + ANSWERED_WITHIN_US
+    assert unanswered(orders.live(), late - 1) == {}
+    assert order.cl_ord_id in unanswered(orders.live(), late)[Alarm.ORDER_UNANSWERED]
+    desk.settled(desk.report(order, t150="0", t39="0", t32="0", t14="0"))
+    assert unanswered(orders.live(), late) == {}
+
+
+def test_the_page_has_every_alarm_the_raised_ones_first() -> None:
+    scene = Scene()
+    scene.holds = {Alarm.DISK: "3 MiB free"}
+    scene.after(0)
+    lines = Alarms(watch=scene.watch, webhook=None).lines()
+    assert {line.alarm for line in lines} == set(Alarm)
+    assert (lines[0].alarm, lines[0].detail) == (Alarm.DISK, "3 MiB free")
+    assert not any(line.detail for line in lines[1:])
 
 
 def test_a_feed_that_went_quiet_is_an_alarm(tmp_path: Path) -> None:

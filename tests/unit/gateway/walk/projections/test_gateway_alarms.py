@@ -76,8 +76,12 @@ def told(records: list[Record]) -> list[tuple[Any, ...]]:
             {150: "H", 14: "0", 19: "E1"},
             ("UNKNOWN_ORDER", None, "SPXN", STRANGER, 0, 0, "report"),
         ),
-        ({14: "x"}, ("UNREADABLE", None, "SPXN", STRANGER, 0, None, "report")),
-        ({14: "x", 150: "0", 39: "0"}, None),
+        ({14: "x"}, ("UNKNOWN_ORDER", None, "SPXN", STRANGER, 0, None, "report")),
+        ({31: "x"}, ("UNREADABLE", None, "SPXN", STRANGER, 0, 4, "report")),
+        (
+            {14: "x", 150: "0", 39: "0"},
+            ("UNREADABLE", None, "SPXN", STRANGER, 0, None, "report"),
+        ),
     ],
 )
 def test_what_a_strange_report_tells(

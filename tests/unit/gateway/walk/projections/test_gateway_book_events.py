@@ -13,19 +13,14 @@ from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Reset, ResetCause
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.order import OrderReported
-from gateway.walk.projections.book import (
-    BOOK_KINDS,
-    Twin,
-    book_events,
-    twin_events,
-)
+from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
 from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 from risk.intent import Side
 from risk.state.adjustments import Split
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
-from risk.state.busts import FoldEvent, TradeUndone
+from risk.state.busts import FoldEvent, MarksCorrected, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.replace_events import REPLACES
 from tests.doubles.whole_records import whole
@@ -96,6 +91,8 @@ RELEASED = Released(decision_id="d-1", time_us=8)
 TIME: dict[str, Any] = {"market_time_us": 8}
 SPLIT_TOLD = TIME | {"sort": "split", "instrument": "SPXN", "split": [2, 1]}
 SPLIT = Split(instrument="SPXN", new=2, old=1, time_us=8)
+REMARKED_TOLD = TIME | {"sort": "mark", "instrument": "SPXN", "marks": [7, 9], "mark_ticks": 98}
+REMARKED = MarksCorrected(instrument="SPXN", first=7, last=9, price_ticks=98, time_us=8)
 EVENTS: list[tuple[Kind, dict[str, Any], tuple[FoldEvent, ...]]] = [
     (Kind.MARK_TAKEN, MARK | {"kind": "close"}, (MARKED,)),
     (
@@ -103,6 +100,7 @@ EVENTS: list[tuple[Kind, dict[str, Any], tuple[FoldEvent, ...]]] = [
         MARK | {"kind": "open", "session_date": "2018-01-02"},
         (DayStarted(day="2018-01-02", time_us=5), MARKED),
     ),
+    (Kind.BOOK_ADJUSTED, REMARKED_TOLD, (REMARKED,)),
     (Kind.VERDICT_GIVEN, {"reservation": None}, ()),
     (
         Kind.VERDICT_GIVEN,
@@ -265,11 +263,11 @@ def test_orders_are_found_by_the_number_they_left_under(epoch: int) -> None:
             record(Kind.ORDER_SENT, sent, seq=2),
         )
     )
-    found = orders.by_msg_seq_num(epoch, 8)
+    found = orders.by_msg_seq_num("ANY", epoch, 8)
     assert found is not None
     assert found.cl_ord_id == "A"
-    assert orders.by_msg_seq_num(epoch, 7) is None
-    assert orders.by_msg_seq_num(epoch + 1, 8) is None, "the numbers have begun anew since"
+    assert orders.by_msg_seq_num("ANY", epoch, 7) is None
+    assert orders.by_msg_seq_num("ANY", epoch + 1, 8) is None, "the numbers have begun anew since"
     assert [one.decision_id for one in orders.live()] == ["d-1"]
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from gateway.desk.agents.order_requests import CancelRequest
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.standing import Stage
 from risk.verdict import Reason
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 
 @pytest.fixture
@@ -129,3 +130,18 @@ def test_other_instruments_trade_on(desk: MemoryDesk) -> None:
     assert not differences(desk).blocks("NDXN")
     (open_one,) = differences(desk).open()
     assert open_one.found.account == AGENT_ACCOUNT
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["11 and 41", "11 alone"])
+def test_an_answer_to_a_cancel_that_cannot_be_booked_is_of_the_order_that_it_cancels(
+    desk: MemoryDesk, *, both: bool
+) -> None:
+    """ClOrdID (11) names the cancel, OrigClOrdID (41) the order; the symbol is another's."""
+    order = desk.rest(50)
+    done = desk.small.desk.order_desk.cancel(AGENT, order.cl_ord_id, CancelRequest(client_key="c"))
+    named = {"t11": done.cancel.cancel_id, "t55": "NDXN", "t37": "NONE"}
+    named |= {"t41": order.cl_ord_id} if both else {}
+    raw = desk.report(order, **named, t150="4", t39="4", t32="0", t31="0", t14="3", t151="0")
+    assert told(desk.settled(raw)) == [("UNBOOKABLE", "SPXN", 0, 3)]
+    (one,) = differences(desk).open()
+    assert (one.found.account, one.found.cl_ord_id) == (AGENT_ACCOUNT, order.cl_ord_id)

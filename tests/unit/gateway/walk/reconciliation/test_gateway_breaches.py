@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.desk.agents.order_requests import ReplaceRequest
 from gateway.desk.persons.resolution import listed, resolve
 from gateway.desk.requests import ResolveRequest
+from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.standing import Standing
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from risk.intent import Side
+from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 
 @pytest.fixture
@@ -84,3 +87,37 @@ def test_each_trade_beyond_the_quantity_is_told(desk: MemoryDesk) -> None:
     close_all(desk)
     desk.settled(desk.report(desk.standing(order.decision_id)))
     assert told(desk)[-1] == ("OVERFILLED", order.cl_ord_id, lots + 1, lots + 1)
+
+
+def replacing(desk: MemoryDesk, side: Side, ticks: int) -> Standing:
+    """Return a working order whose replace by so many ticks is not answered yet."""
+    order = desk.rest(50)
+    if side is Side.SELL:
+        lots = terms_of(order).quantity
+        desk.settled(desk.report(order, t39="2", t32=lots, t14=lots, t151="0"))
+        order = desk.standing(desk.ask(50, exposure_bp=0).decision_id)
+    total = terms_of(order).quantity
+    quiet = {"t32": "0", "t31": "0", "t14": "0"}
+    desk.settled(desk.report(order, t150="0", t39="0", t151=total, **quiet))
+    request = ReplaceRequest(client_key="r", limit_price=price(order, ticks))
+    desk.small.desk.order_desk.replace(AGENT, order.cl_ord_id, request)
+    return desk.standing(order.decision_id)
+
+
+def price(order: Standing, ticks: int) -> str:
+    return f"{float(terms_of(order).price) + ticks / 100:.2f}"
+
+
+@pytest.mark.parametrize("side", list(Side))
+@pytest.mark.parametrize("ticks", [-3, 3])
+@pytest.mark.parametrize("traded", [-4, -3, 0, 3, 4])
+def test_while_a_replace_is_open_a_trade_under_either_terms_breaks_nothing(
+    desk: MemoryDesk, side: Side, ticks: int, traded: int
+) -> None:
+    """A purchase may cost the higher of both limits, a sale may bring the lower; no tick worse."""
+    order = replacing(desk, side, ticks)
+    assert order.open_replace is not None
+    desk.settled(desk.report(order, t31=price(order, traded)))
+    worst = max(ticks, 0) if side is Side.BUY else -min(ticks, 0)
+    breaks = side.sign * traded > worst
+    assert [row[0] for row in told(desk)] == ["PRICE_BEYOND_LIMIT"] * breaks

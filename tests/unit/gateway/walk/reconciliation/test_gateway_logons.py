@@ -14,12 +14,15 @@ from fix.orders.reconcile import MASS_PATIENCE_US, PATIENCE_US
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
+from gateway.desk.agents.order_requests import ReplaceRequest
 from gateway.installation.children.fix import FixChild
+from gateway.walk.projections.asked import terms_of
+from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.recovery import reconcile
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 LOGON_NO, OFFSET = 7, 400
 
@@ -106,7 +109,7 @@ def logon(
     done = Logon()
     done.result = reconcile(
         cast("FixChild", child),
-        desk.small.desk.own.orders,
+        SessionOrders(desk.small.desk.own.orders, "EMSSIM"),
         lambda event, detail: done.notes.append((event, detail)),
         Budget(per_s),
         done.checked.append,
@@ -142,6 +145,43 @@ def test_every_live_order_is_asked_for_and_the_session_opens(desk: MemoryDesk, t
     assert (done.result, done.notes, child.reconciled) == (True, [], [LOGON_NO])
     assert done.checked == [child.inbox[-1].next_offset]
     assert time.now_us < 1_000_000 + PATIENCE_US // 2, "answered: nobody waits on"
+
+
+def replacing(desk: MemoryDesk, order: Standing, key: str, fewer: int) -> str:
+    lots = terms_of(desk.standing(order.decision_id)).qty_lots - fewer
+    request = ReplaceRequest(client_key=key, qty_lots=lots)
+    done = desk.small.desk.order_desk.replace(AGENT, order.cl_ord_id, request)
+    assert done.result == "sent"
+    return done.replace.replace_id
+
+
+def confirmed(desk: MemoryDesk, order: Standing) -> None:
+    now = desk.standing(order.decision_id)
+    asked = now.replaces[-1]
+    fields = {"t11": asked.replace_id, "t41": asked.orig_name, "t38": asked.terms.quantity}
+    fields |= {"t150": "5", "t39": "0", "t32": "0", "t31": "0", "t14": "0"}
+    desk.settled(desk.report(now, **fields, t151=asked.terms.quantity))
+
+
+def test_an_unanswered_replace_is_asked_for_beside_the_name_that_it_replaces(
+    desk: MemoryDesk, time: Time
+) -> None:
+    """It may have arrived or not: of its order the first, then the second replace is open."""
+    del time
+    order = desk.rest(50)
+    total = terms_of(order).quantity
+    desk.settled(desk.report(order, t150="0", t39="0", t32="0", t31="0", t14="0", t151=total))
+    known = order.cl_ord_id
+    for key in ("r-1", "r-2"):
+        name = replacing(desk, order, key, 5)
+        child = Child(lambda _: None)
+        logon(desk, child)
+        assert set(child.names()) == {known, name}
+        confirmed(desk, order)
+        child = Child(lambda _: None)
+        logon(desk, child)
+        assert set(child.names()) == {name}, "answered: the order has one name again"
+        known = name
 
 
 def test_without_a_live_order_nothing_is_asked_and_nobody_waits(
@@ -327,7 +367,7 @@ def test_the_book_is_checked_before_the_session_opens(desk: MemoryDesk, time: Ti
     seen: list[tuple[int, list[int]]] = []
     opened = reconcile(
         cast("FixChild", child),
-        desk.small.desk.own.orders,
+        SessionOrders(desk.small.desk.own.orders, "EMSSIM"),
         lambda *_: None,
         Budget(10),
         lambda offset: seen.append((offset, list(child.reconciled))),

@@ -1,6 +1,7 @@
 """A prompt in words holds the numbers, the calendar and quoted news; an answer is read strictly."""
 
 from dataclasses import replace
+from statistics import fmean, stdev
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from inference.codec.text.answer import (
     value_of,
     written,
 )
-from inference.codec.text.codec import TextCodec, normal_table
+from inference.codec.text.codec import SIZING_PATHS, TextCodec, normal_table
 from inference.codec.text.hostile import MAX_CHARACTERS, cleaned, quoted
 from inference.codec.text.template import SYSTEM
 from inference.codec.text.tokenizer import TextTokenizer
@@ -75,6 +76,23 @@ def test_the_prompt_says_numbers_calendar_and_news_and_begins_the_answer() -> No
     assert "guidance, negative, strong, 1 bars ago: <<<Profit warning>>>" in prompt.text
     assert prompt.text.endswith('{"returns":["')
     assert prompt.token_ids == CODEC.tokenizer.encode(prompt.text)
+
+
+@given(
+    paths=st.lists(st.floats(-9.0, 9.0), min_size=2, max_size=400),
+    rise=st.floats(0.01, 0.99),
+)
+def test_few_paths_do_not_say_how_large_an_order_is(paths: list[float], rise: float) -> None:
+    """Sizing reads the sd: two paths that agree would have sized an order without bound."""
+    prompt = CODEC.encode(golden_snapshot())
+    row = (rise, 1.0 - rise, *(0.0,) * (CODEC.n_bins - 2))
+    sigma = float.fromhex(prompt.sigma)
+    _, mean, sd = CODEC.first_step(prompt, row, [one * sigma for one in paths])
+    assert mean == pytest.approx(sigma * fmean(paths), abs=1e-12)
+    if len(paths) < SIZING_PATHS:
+        assert sd == sigma
+    else:
+        assert sd == pytest.approx(max(1e-8, sigma * stdev(paths)), rel=1e-6)
 
 
 def test_a_twin_without_news_shares_the_beginning() -> None:

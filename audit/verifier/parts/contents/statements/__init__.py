@@ -1,0 +1,14 @@
+"""What must be true of records: one table, judged record by record.
+
+    table      the statements: name, sentence, judged fields; the checks of the rules
+    messages   what a broker's message says of a trade
+    positions  how many lots each account holds
+    seen       what earlier records said
+    verdicts   what was judged: intents, verdicts, what a person agreed to
+    orders     what left and what came back
+    governing  what officers said
+    adjustments  what adjustments of a book do
+    judging    all of it
+
+Not here: statements that have a class of their own (`contents`).
+"""

@@ -1,0 +1,65 @@
+"""Acts about fairness: criteria, runs of the tests, swaps, justifications."""
+
+from typing import Final
+
+from gateway.acts.act import Act
+from gateway.desk.bodies.fairness import CriteriaBody, FairnessRunBody, JustificationBody, SwapsBody
+
+FAIRNESS: Final = (
+    Act(
+        name="fairness.list",
+        summary="Which tests of fairness were run, and what did they find?",
+        says="Return the newest fifty runs, each with every test and why one did not apply.",
+        action="watch",
+        path="/v1/fairness",
+        noted="fairness",
+    ),
+    Act(
+        name="criteria.list",
+        summary="By which criteria are the tests of fairness run?",
+        says="Return the criteria on record, newest first, with who agreed or objected.",
+        action="watch",
+        path="/v1/fairness/criteria",
+        noted="fairness_criteria",
+    ),
+    Act(
+        name="criteria.agree",
+        summary="Put criteria of fairness on record",
+        says="Record criteria that both officers signed; they count from their effective day on.",
+        action="resolve",
+        path="/v1/fairness/criteria",
+        body=CriteriaBody,
+    ),
+    Act(
+        name="fairness.record",
+        summary="Put a run of the tests of fairness on record",
+        says="Record a run of `countersign fairness`; its root must be this log's at its size.",
+        action="test",
+        path="/v1/fairness",
+        body=FairnessRunBody,
+    ),
+    Act(
+        name="swaps.record",
+        summary="Put a run of counterfactual swaps on record",
+        says="Record a run of `countersign swaps`; rule R48 reads it from the next verdict on.",
+        action="test",
+        path="/v1/fairness/swaps",
+        body=SwapsBody,
+    ),
+    Act(
+        name="justifications.list",
+        summary="Which justifications are registered, and are in force?",
+        says="Return the newest entries, newest first, and the log id that a statement names.",
+        action="watch",
+        path="/v1/fairness/justifications",
+        noted="justifications",
+    ),
+    Act(
+        name="justifications.enter",
+        summary="Register a justification that both officers signed",
+        says="Register an entry for 180 days at most; the same again changes nothing.",
+        action="resolve",
+        path="/v1/fairness/justifications",
+        body=JustificationBody,
+    ),
+)

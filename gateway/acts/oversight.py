@@ -1,0 +1,123 @@
+"""Acts of those who watch over the desk: cases, reviews, publications, annotations."""
+
+from typing import Final
+
+from gateway.acts.act import Act
+from gateway.desk.bodies.oversight import (
+    AnnotationBody,
+    CaseNoteBody,
+    CaseStateBody,
+    EndRequest,
+    PublicationBody,
+    ReviewAnswerBody,
+    ReviewBody,
+)
+
+OVERSIGHT: Final = (
+    Act(
+        name="cases.list",
+        summary="Which orders match an indicator of conduct?",
+        says="Return the newest 500 cases, each with its evidence, state and notes.",
+        action="review",
+        path="/v1/cases",
+        noted="cases",
+    ),
+    Act(
+        name="cases.read",
+        summary="One case, with the draft of a report",
+        says="Return a case; the draft says which records match, never what anybody intended.",
+        action="review",
+        path="/v1/cases/{case_id}",
+        noted="case/{case_id}",
+    ),
+    Act(
+        name="cases.note",
+        summary="Put a note on a case",
+        says="Record a note under the reviewer's name.",
+        action="review",
+        path="/v1/cases/{case_id}/notes",
+        body=CaseNoteBody,
+    ),
+    Act(
+        name="cases.move",
+        summary="Move a case to another state",
+        says="Record that a case is in review, reported or closed, with the reason; or open again.",
+        action="review",
+        path="/v1/cases/{case_id}/state",
+        body=CaseStateBody,
+    ),
+    Act(
+        name="reviews.list",
+        summary="Which blind reviews were drawn, and how far did people agree?",
+        says="Return the newest samples, each with its number of answers and Cohen's kappa.",
+        action="watch",
+        path="/v1/reviews",
+        noted="reviews",
+    ),
+    Act(
+        name="reviews.draw",
+        summary="Draw a sample for a blind review",
+        says="Draw decisions of these days by the log's root; the same days have one sample.",
+        action="test",
+        path="/v1/reviews",
+        body=ReviewBody,
+    ),
+    Act(
+        name="reviews.read",
+        summary="One sample, without the answers that you have not given",
+        says="Return what was known before each decision; the model's answer follows yours.",
+        action="watch",
+        path="/v1/reviews/{seq}",
+        ids={"seq": int},
+        noted="review/{seq}",
+    ),
+    Act(
+        name="reviews.answer",
+        summary="Answer for one decision of a sample",
+        says="Record your answer; whoever opened the decision before is refused.",
+        action="watch",
+        path="/v1/reviews/{seq}/answers/{decision_id}",
+        ids={"seq": int},
+        body=ReviewAnswerBody,
+    ),
+    Act(
+        name="publications.list",
+        summary="What did the firm itself publish, and on which instruments?",
+        says="Return the newest acts on record, newest first.",
+        action="watch",
+        path="/v1/publications",
+        noted="publications",
+    ),
+    Act(
+        name="publications.note",
+        summary="Record an own publication; rule R49 reads it from the next verdict on",
+        says="Record an act; the same again changes nothing.",
+        action="hold",
+        path="/v1/publications",
+        body=PublicationBody,
+    ),
+    Act(
+        name="publications.end",
+        summary="End an own publication that was recorded by mistake",
+        says="Both officers sign that the act does not count from the next verdict on.",
+        action="resolve",
+        path="/v1/publications/{ref}/end",
+        body=EndRequest,
+    ),
+    Act(
+        name="annotations.list",
+        summary="What did persons remark about it?",
+        says="Return the annotations of a decision with author and role, oldest first.",
+        action="watch",
+        path="/v1/decisions/{decision_id}/annotations",
+        noted="decision/{decision_id}",
+    ),
+    Act(
+        name="annotations.note",
+        summary="Remark on a decision, or dissent",
+        says="Record your words under your name and role; they change nothing that is on record.",
+        action="annotate",
+        path="/v1/decisions/{decision_id}/annotations",
+        body=AnnotationBody,
+    ),
+)
