@@ -50,7 +50,7 @@ check: setup ## format, lint, types, import contracts; prints what is long
 	@$(BIN)/python scripts/sizes.py
 
 # Our modules are compiled once, not again by each of the thousand processes that tests start.
-test: export PYTHONDONTWRITEBYTECODE =
+test later near test-capped: export PYTHONDONTWRITEBYTECODE =
 test: check ## check, then every test, WORKERS=4 at once: most of them wait for children
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --max-worker-restart=0 \
 		--dist=loadfile --no-loadscope-reorder
