@@ -9,6 +9,7 @@ Not here: trees and storage.
     kind_spec   one row of that list
     ledger_kinds its rows about the ledger itself
     canonical   JSON as the one byte string that is hashed (RFC 8785, our profile)
+    typed       values read as a class of fields, safe from any thread
     personal    personal values: salted commitments in the leaf, disclosures stored elsewhere
     sound       whether a record's columns match its leaf
     chain       streams: dense numbers, previous leaves, stream-head maps

@@ -153,7 +153,10 @@ class Chunk:
     @classmethod
     def from_json(cls, line: bytes) -> "Chunk":
         """Return the chunk that `to_json` wrote."""
-        return msgspec.json.decode(line, type=cls)
+        return _read(line)
+
+
+_read = msgspec.json.Decoder(Chunk).decode
 
 
 class MapTracker:

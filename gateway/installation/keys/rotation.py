@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msgspec import Struct, convert
-
 from audit.errors import NoteError
 from audit.privacy.vault import Sealer, Vault
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.records.typed import TypedFields
 from audit.sequencer.clock_watch import read_clock
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import Signer
@@ -227,7 +226,7 @@ def _rotated(rotation: Rotation) -> Draft:
     )
 
 
-class _KeyRotated(Struct, frozen=True, kw_only=True):
+class _KeyRotated(TypedFields, frozen=True, kw_only=True):
     """The contents of `key_rotated`."""
 
     statement: str
@@ -237,7 +236,7 @@ class _KeyRotated(Struct, frozen=True, kw_only=True):
 
 def _on_record(reader: LedgerReader) -> Iterator[_KeyRotated]:
     records = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
-    return (convert(record.body, _KeyRotated) for record in records)
+    return (_KeyRotated.read(record.body) for record in records)
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from msgspec import Struct, convert
 
 from audit.files import appearing
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import signed_by_all
+from audit.records.typed import TypedFields
 from audit.sequencer.ledger import Draft
 from audit.store.reader import LedgerReader
 from gateway.errors import RequestError, SettingsError
@@ -32,7 +32,7 @@ _READABLE: Final = 0o644
 _SHORT: Final = 8
 
 
-class OfficerKeyChanged(Struct, frozen=True, kw_only=True):
+class OfficerKeyChanged(TypedFields, frozen=True, kw_only=True):
     """The contents of `officer_key_changed`; keys are raw, in hex."""
 
     role: str
@@ -73,7 +73,7 @@ class OfficerHistory:
 def changes_on(reader: LedgerReader) -> list[tuple[int, OfficerKeyChanged]]:
     """Return the changes on record with their numbers, oldest first."""
     records: Iterable[Record] = reader.records(stream="control", kinds=(Kind.OFFICER_KEY_CHANGED,))
-    return [(record.seq, convert(record.body, OfficerKeyChanged)) for record in records]
+    return [(record.seq, OfficerKeyChanged.read(record.body)) for record in records]
 
 
 def replace_officer(

@@ -10,10 +10,9 @@ Not here: signatures (`risk.policy.signing`), the record itself (`gateway.walk.j
 from datetime import UTC, datetime
 from typing import Final
 
-from msgspec import Struct, convert
-
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from audit.records.typed import TypedFields
 from audit.store.reader import LedgerReader
 from risk.policy.changes import loosened
 from risk.policy.policy import Policy, policy_digest
@@ -23,7 +22,7 @@ WAIT_US: Final = 900_000_000
 NAMED_MAX: Final = 3
 
 
-class PolicyAnnounced(Struct, frozen=True, kw_only=True):
+class PolicyAnnounced(TypedFields, frozen=True, kw_only=True):
     """What is read of `policy_announced`: the successor, and the policy that it follows."""
 
     policy_digest: str
@@ -48,7 +47,7 @@ def announcement(before: Policy, after: Policy, reader: LedgerReader) -> Record 
     pair = (policy_digest(before), policy_digest(after))
     found = reader.records(stream="control", kinds=(Kind.POLICY_ANNOUNCED,), newest_first=True)
     for one in found:
-        said = convert(one.body, PolicyAnnounced)
+        said = PolicyAnnounced.read(one.body)
         if (said.follows_digest, said.policy_digest) == pair:
             return one
     return None

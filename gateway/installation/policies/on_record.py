@@ -7,9 +7,8 @@ once, or put two officers' keys of his own there.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct, convert
-
 from audit.records.kinds import Kind
+from audit.records.typed import TypedFields
 from audit.store.reader import LedgerReader
 from gateway import clock
 from gateway.errors import SettingsError
@@ -25,7 +24,7 @@ from risk.policy.signing import (
 )
 
 
-class PolicyOnRecord(Struct, frozen=True, kw_only=True):
+class PolicyOnRecord(TypedFields, frozen=True, kw_only=True):
     """What is read of `policy_activated`; `dev` says that `run` recorded it, with its own keys."""
 
     policy: dict[str, Any]
@@ -94,4 +93,4 @@ def untried_on_record(signed: SignedPolicy, mode: str, reader: LedgerReader) -> 
 def _policies(reader: LedgerReader) -> Iterator[tuple[int, PolicyOnRecord]]:
     """Yield the policies on record, newest first."""
     found = reader.records(stream="control", kinds=(Kind.POLICY_ACTIVATED,), newest_first=True)
-    return ((one.seq, convert(one.body, PolicyOnRecord)) for one in found)
+    return ((one.seq, PolicyOnRecord.read(one.body)) for one in found)

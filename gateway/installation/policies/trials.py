@@ -13,9 +13,8 @@ Not here: how a trial is made (`gateway.evidence.answers.policy_trial`).
 import json
 from typing import Final
 
-from msgspec import Struct, convert
-
 from audit.records.kinds import Kind
+from audit.records.typed import TypedFields
 from audit.store.reader import LedgerReader
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy
@@ -24,7 +23,7 @@ from risk.policy.trial import signed_trial, trial_said
 PAPER: Final = "paper"
 
 
-class TrialOnRecord(Struct, frozen=True, kw_only=True):
+class TrialOnRecord(TypedFields, frozen=True, kw_only=True):
     """What is read of `policy_tried`: the trial, its draft, and the policy in force then."""
 
     policy_digest: str
@@ -57,7 +56,7 @@ def untried_said(before: str, signed: SignedPolicy, mode: str, reader: LedgerRea
         policy_digest=policy_digest(signed.policy), follows_digest=before, trial_blob=trial
     )
     found = reader.records(stream="control", kinds=(Kind.POLICY_TRIED,), newest_first=True)
-    if any(convert(one.body, TrialOnRecord) == wanted for one in found):
+    if any(TrialOnRecord.read(one.body) == wanted for one in found):
         return ""
     return (
         f"the officers signed trial {trial}, and this ledger has no such trial of version"
@@ -75,7 +74,7 @@ def never_tried_said(signed: SignedPolicy, reader: LedgerReader) -> str:
     if not trial:
         return f"the signatures of version {signed.policy.version} name no trial"
     found = reader.records(stream="control", kinds=(Kind.POLICY_TRIED,), newest_first=True)
-    tried = (convert(one.body, TrialOnRecord) for one in found)
+    tried = (TrialOnRecord.read(one.body) for one in found)
     if not any((one.policy_digest, one.trial_blob) == (digest, trial) for one in tried):
         return f"this ledger has no trial {trial} of version {signed.policy.version}"
     data = reader.blob(trial)

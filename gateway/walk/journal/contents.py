@@ -4,17 +4,17 @@ A class is named like its kind and has only the fields that this version reads. 
 records lack has a default.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import to_builtins
 
 from audit.records.canonical import JSON
 from audit.records.record import Record
+from audit.records.typed import TypedFields
 from risk.intent import Side
 
 
-class Contents(Struct, frozen=True, kw_only=True):
+class Contents(TypedFields, frozen=True, kw_only=True):
     """The fields of one kind's payload."""
 
     @classmethod
@@ -25,16 +25,7 @@ class Contents(Struct, frozen=True, kw_only=True):
             ValueError: when a field is missing or has another type.
             CanonicalError: when the payload is not canonical JSON.
         """
-        return convert(record.body, cls)
-
-    @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
-        """Read a payload that is not on record yet.
-
-        Raises:
-            ValueError: when a field is missing or has another type.
-        """
-        return convert(dict(payload), cls)
+        return cls.read(record.body)
 
     def document(self) -> dict[str, JSON]:
         """Return the fields as a payload holds them."""

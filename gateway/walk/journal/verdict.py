@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Final, Self, TypeVar, cast
 
-from msgspec import convert, field
+from msgspec import field
 from typing_extensions import override
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, parse_payload
+from audit.records.typed import reader_of
 from gateway.walk.journal.contents import Contents, Reservation
 from gateway.walk.journal.decision import draft, inputs_document, inputs_of
 from gateway.walk.journal.order import order_draft
@@ -90,6 +91,7 @@ def judged_document(
 
 KEPT: Final = 64
 """How many verdicts stay parsed: folds, sending and answers read the same one a dozen times."""
+_kill_state: Final = reader_of(KillState)
 
 
 class VerdictGiven(Contents, frozen=True, kw_only=True, dict=True):
@@ -148,7 +150,7 @@ _Given = TypeVar("_Given", bound=VerdictGiven)
 @lru_cache(maxsize=KEPT)
 def _parsed(contents: type[_Given], payload: bytes) -> _Given:
     """Parse a payload; the key is its bytes, so another record is never taken for it."""
-    return convert(parse_payload(payload), contents)
+    return contents.read(parse_payload(payload))
 
 
 class VerdictBasis(Contents, frozen=True, kw_only=True):
@@ -170,7 +172,7 @@ class VerdictBasis(Contents, frozen=True, kw_only=True):
     @property
     def state(self) -> KillState:
         """What the kill latch had shown."""
-        return convert(self.state_document, KillState)
+        return _kill_state(self.state_document)
 
     @property
     def quote(self) -> Quote | None:
