@@ -24,7 +24,7 @@ class _ReadyAtOnce(StructMeta):
         Decoder(self)
 
 
-class Typed(Struct, metaclass=_ReadyAtOnce, frozen=True, kw_only=True):
+class TypedFields(Struct, metaclass=_ReadyAtOnce, frozen=True, kw_only=True):
     """A class of fields that is read from plain values; fields that it does not name are left."""
 
     @classmethod

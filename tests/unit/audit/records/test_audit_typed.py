@@ -5,22 +5,22 @@ import sys
 
 import pytest
 
-from audit.records.typed import Typed, reader_of
+from audit.records.typed import TypedFields, reader_of
 from risk.state.state import KillState
 
 # A process of its own: what is shown is that it does not end by a segmentation fault.
 FIRST_READS = """
 import sys, threading
 from enum import StrEnum
-from audit.records.typed import Typed
+from audit.records.typed import TypedFields
 
 sys.setswitchinterval(1e-6)
 value = {"count": 1, "word": "w1", "inner": {"word": "w2"}}
 for _ in range(150):
     Word = StrEnum("Word", {f"W{n}": f"w{n}" for n in range(8)})
-    class Inner(Typed, frozen=True, kw_only=True):
+    class Inner(TypedFields, frozen=True, kw_only=True):
         word: Word
-    class Outer(Typed, frozen=True, kw_only=True):
+    class Outer(TypedFields, frozen=True, kw_only=True):
         count: int
         word: Word
         inner: Inner
@@ -44,7 +44,7 @@ def test_threads_that_read_a_class_first_end_no_process() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-class _Two(Typed, frozen=True, kw_only=True):
+class _Two(TypedFields, frozen=True, kw_only=True):
     first: int
     second: str = "none"
 
