@@ -4,7 +4,8 @@
 
 Like SQLite's amalgamation, the file has the docstring of the last part, every import once, and then
 the parts in order, without their imports of each other. The output depends on the parts only; a
-test holds it equal to the file in the tree.
+test holds it equal to the file in the tree. The part `kinds` and the kinds in `verify.mjs` are
+written from the table of kinds (`audit/records/kinds.py`) first.
 
 Rules (the error names the part and the line that break one):
 - a part imports the standard library, cryptography, and names of the parts above it, at its top;
@@ -15,16 +16,21 @@ Rules (the error names the part and the line that break one):
 import ast
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from audit.records.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "audit" / "verifier" / "parts"
 BUILT = ROOT / "audit" / "verifier" / "verify.py"
 SECOND = ROOT / "audit" / "verifier" / "verify.mjs"
 TABLE = ("//STATEMENTS-BEGIN written by `make verifier`\n", "//STATEMENTS-END\n")
+SAYS = "The kinds of version 1 that this file interprets; of others it verifies the bytes only."
+NAMES = ("//KINDS-BEGIN written by `make verifier`\n", "//KINDS-END\n")
 PACKAGE = "audit.verifier.parts."
 ORDER = (
     "report",
@@ -37,6 +43,7 @@ ORDER = (
     "trust.brokerfile",
     "trust.officers",
     "trust.checkpoint",
+    "kinds",
     "records",
     "contents.seeds",
     "contents.phone",
@@ -233,15 +240,42 @@ def with_table(text: str, folder: Path = PARTS) -> str:
         f'  ["{rule}", {json.dumps(sorted(names))}],\n' for rule, names in space["CHECKS"].items()
     )
     lines = f"const STATEMENTS = {{\n{rows}}};\nconst CHECKS = new Map([\n{checks}]);\n"
-    before, _, rest = text.partition(TABLE[0])
-    return before + TABLE[0] + lines + TABLE[1] + rest.partition(TABLE[1])[2]
+    return _between(TABLE, text, lines)
+
+
+def _between(marks: tuple[str, str], text: str, lines: str) -> str:
+    """Return a text with these lines between two marks."""
+    before, _, rest = text.partition(marks[0])
+    return before + marks[0] + lines + marks[1] + rest.partition(marks[1])[2]
+
+
+def kinds_part() -> str:
+    """Return the part that names the kinds."""
+    return (
+        f'"""{SAYS}\n\n'
+        'Written by `make verifier` from the table of kinds; do not edit.\n"""\n\n'
+        f'_KINDS = """\n{_names("")}\n"""\n'
+        "KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)\n"
+        '"""The kinds with their version."""\n'
+    )
+
+
+def with_kinds(text: str) -> str:
+    """Return the second verifier with the names of the kinds."""
+    rows = f"export const KINDS = new Set(`\n{_names('  ')}\n`.trim().split(/\\s+/));\n"
+    return _between(NAMES, text, f"/** {SAYS} */\n{rows}")
+
+
+def _names(indent: str) -> str:
+    return textwrap.fill(" ".join(KINDS), 100, initial_indent=indent, subsequent_indent=indent)
 
 
 def main() -> int:
-    """Write both files; return 1 if a part breaks a rule."""
+    """Write the verifiers; return 1 if a part breaks a rule."""
     try:
+        (PARTS / "kinds.py").write_text(kinds_part(), "utf-8")
         BUILT.write_text(built(), "utf-8")
-        SECOND.write_text(with_table(SECOND.read_text("utf-8")), "utf-8")
+        SECOND.write_text(with_kinds(with_table(SECOND.read_text("utf-8"))), "utf-8")
     except PartError as error:
         print(f"verify.py was not written: {error}", file=sys.stderr)
         return 1

@@ -805,30 +805,28 @@ const HEADER = {
 };
 const KIND = /^[a-z_]{1,64}$/;
 
+//KINDS-BEGIN written by `make verifier`
 /** The kinds of version 1 that this file interprets; of others it verifies the bytes only. */
 export const KINDS = new Set(`
-  clock_observed run_started policy_activated model_loaded engine_event instrument_listed
-  intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
-  placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
-  approval_given approval_refused reservation_released order_sending order_sent order_refused
-  order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
-  session_event fix_inbound fix_anomaly book_difference difference_resolved book_adjusted kill_pressed
-  kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
-  key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
-  subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
-  officer_key_changed
-  feed_condition agent_scoped receipt_key alarm_lost approval_resumed
-  cancel_requested cancel_ended replace_requested replace_sent replace_ended
-  kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-  digests_registered foreign_reported flatten_asked fairness_tested
-  order_allocated news_twin_made case_opened case_noted case_moved policy_announced
-  policy_tried fairness_agreed
-  review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
-  gjr_made gjr_judged
-  publication_noted publication_ended justification_entered
-  override_granted override_ended decision_annotated basket_received basket_decided
-  processes_agreed swaps_tested
+  clock_observed run_started policy_activated model_loaded engine_event processes_agreed
+  instrument_listed receipt_key agent_scoped basket_received intent_received snapshot_taken
+  mode_chosen forecast_requested rounds_captured forecast_made forecast_failed placebo_made gjr_made
+  news_twin_made quote_taken intent_proposed placebo_judged gjr_judged verdict_given
+  approval_requested approval_resumed approval_given approval_refused reservation_released
+  basket_decided order_sending order_sent order_refused order_unknown order_withdrawn order_reported
+  order_ended cancel_requested cancel_sent cancel_ended replace_requested replace_sent replace_ended
+  decision_sealed mark_taken feed_condition session_event fix_inbound fix_anomaly foreign_reported
+  book_difference difference_resolved book_adjusted kill_pressed kill_outcome kill_released
+  kill_drilled stop_begun stop_ended override_granted override_ended cancel_all_asked
+  cancel_all_outcome flatten_asked mode_entered digests_registered promotion_tested model_promoted
+  fairness_tested fairness_agreed order_allocated policy_announced policy_tried review_drawn
+  review_answered decision_annotated forecast_scored publication_noted publication_ended
+  justification_entered swaps_tested case_opened case_noted case_moved operator_note read_recorded
+  access_refused alarm_lost key_rotated key_revoked key_destroyed ledger_restored rows_accepted
+  record_disavowed officer_key_changed witness_event hold_placed hold_lifted retention_expired
+  subject_erased personal_disclosed stream_heads run_finished
 `.trim().split(/\s+/));
+//KINDS-END
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 

@@ -8,6 +8,7 @@ classes that are not those of `verify.py`.
     canonical  canonical JSON, base64, hex and decimals
     tree       RFC 6962 hashes and trees, inclusion and consistency paths
     trust      keys, signed notes, the witness policy, checkpoints, the broker's file
+    kinds      the names of the kinds, written from the table of kinds
     records    headers and payloads, streams, stream-head maps, disclosed values
     contents   what records say: seeds of forecasts, orders and the broker's fills
     log        a whole log, record by record

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from audit.verifier.parts.canonical import ENTRY_MAX, ZERO_HASH, parse_canonical, unhex
+from audit.verifier.parts.kinds import KNOWN_KINDS
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Bad, Report
 from audit.verifier.parts.tree import root_by_path
 from audit.verifier.parts.trust.keys import Trust
@@ -21,31 +22,6 @@ HEADER_FIELDS |= dict.fromkeys(NUMBERS, int)
 HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
 COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
 KIND = re.compile(r"[a-z_]{1,64}")
-_KINDS = """
-clock_observed run_started policy_activated model_loaded engine_event instrument_listed
-intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
-placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
-approval_given approval_refused reservation_released order_sending order_sent order_refused
-order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
-session_event fix_inbound fix_anomaly book_difference difference_resolved book_adjusted kill_pressed
-kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
-key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
-subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
-officer_key_changed
-feed_condition agent_scoped receipt_key alarm_lost approval_resumed
-cancel_requested cancel_ended replace_requested replace_sent replace_ended
-kill_drilled stop_begun stop_ended cancel_all_asked cancel_all_outcome mode_entered
-digests_registered foreign_reported flatten_asked fairness_tested
-order_allocated news_twin_made case_opened case_noted case_moved policy_announced
-policy_tried fairness_agreed
-review_drawn review_answered forecast_scored promotion_tested model_promoted mode_chosen
-gjr_made gjr_judged
-publication_noted publication_ended justification_entered
-override_granted override_ended decision_annotated basket_received basket_decided
-processes_agreed swaps_tested
-"""
-KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
-"""The kinds that this file interprets, with their version; of others it verifies the bytes only."""
 IDENTITIES = dict.fromkeys(("cl_ord_id", "decision_id", "exec_id", "orig_cl_ord_id"), True)
 IDENTITIES |= dict.fromkeys(("basket_id", "override_id"), False)
 """Fields that name something, in order, with whether null is allowed for none."""

@@ -93,13 +93,6 @@ def test_each_question_ends_as_the_manifest_says() -> None:
     assert {question["file"] for question in questions} > OTHERWISE.keys()
 
 
-def test_it_knows_the_same_kinds() -> None:
-    text = VERIFIER.read_text(encoding="utf-8")
-    listed = text.partition("export const KINDS = new Set(`")[2].partition("`")[0].split()
-    assert listed == list(verify.KNOWN_KINDS)
-    assert set(listed) == set(Kind)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from scripts.build_verifier import BUILT, PARTS, PartError, built
+from scripts.build_verifier import (
+    BUILT,
+    PARTS,
+    SECOND,
+    PartError,
+    built,
+    kinds_part,
+    with_kinds,
+    with_table,
+)
 
 
 @pytest.fixture
@@ -16,6 +25,12 @@ def parts(tmp_path: Path) -> Path:
 
 def test_the_one_file_is_what_its_parts_make() -> None:
     assert BUILT.read_text("utf-8") == built(), "run `make verifier`"
+
+
+def test_both_verifiers_name_the_kinds_of_the_one_table() -> None:
+    assert (PARTS / "kinds.py").read_text("utf-8") == kinds_part(), "run `make verifier`"
+    second = SECOND.read_text("utf-8")
+    assert second == with_kinds(with_table(second)), "run `make verifier`"
 
 
 def test_a_change_of_a_part_changes_the_file(parts: Path) -> None:
