@@ -31,7 +31,7 @@ from fix.durable.inbox import Entry
 from fix.session.link import SessionState
 from fix.wire.messages import parse
 from gateway import clock
-from gateway.desk.feeding import Feeding
+from gateway.desk.intake.feeding import Feeding
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import FeedLimits
 from gateway.feeds.live.items import BarItem, QuoteItem

@@ -4,7 +4,7 @@ from typing import Final
 
 from gateway.acts.act import Act
 from gateway.desk.agents.allocation import AllocationBody
-from gateway.desk.requests import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
 
 BOOKING: Final = (
     Act(

@@ -3,9 +3,9 @@
 from typing import Final
 
 from gateway.acts.act import Act
-from gateway.desk.persons.governing.overrides import OverrideRequest, WithdrawRequest
-from gateway.desk.persons.governing.trials import TrialBody
-from gateway.desk.requests import StopRequest
+from gateway.desk.bodies.requests import StopRequest
+from gateway.desk.officers.governing.overrides import OverrideRequest, WithdrawRequest
+from gateway.desk.officers.governing.trials import TrialBody
 
 GOVERNING: Final = (
     Act(

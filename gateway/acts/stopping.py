@@ -3,8 +3,8 @@
 from typing import Final
 
 from gateway.acts.act import Act
-from gateway.desk.persons.flatten import FlattenRequest
-from gateway.desk.requests import ResumeRequest, StopRequest
+from gateway.desk.bodies.requests import ResumeRequest, StopRequest
+from gateway.desk.officers.flatten import FlattenRequest
 
 STOPPING: Final = (
     Act(

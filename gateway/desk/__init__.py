@@ -2,18 +2,13 @@
 
 Not here: transport, HTML, the walk's own order.
 
+    bodies/     what callers say and are answered: strict, closed, with units
+    intake/     what comes in: intents and their scope, news and bars, reads, answers
+    holds/      orders that wait for a person
+    controls/   the kill, cancels and replaces, turns, statements that people sign
+    parts       the parts that a desk works with
     desk        the requests of the API, the pages and the playback, each a few calls to the walk
+    agents/     what agents ask beside an intent: baskets, splits, events
+    officers/   what operators, approvers and officers may ask
     performing  what each act of the table does, by its name
-    bodies/     bodies of what persons ask
-    requests    request and answer bodies: strict, closed, with units
-    intents     an agent's request as a decision id, a record and a wish
-    strategies  proposals: the playback's volatility-target overlay, and an agent's wish
-    orders      orders as their owners see them, and the cancel of one order
-    foreign     orders at the broker that are not ours
-    answers     answers to an agent, made from the decision's records
-    feeding     what feeds deliver: judged, a change of condition on record
-    filling     a back-fill from a file: checked, on record, taken
-    reads       records of who looked at what
-    agents/     limits of agents' keys, receipts, events
-    persons/    what operators, approvers and officers may ask
 """

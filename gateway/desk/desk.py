@@ -4,33 +4,28 @@ Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from audit.sequencer.ledger import Lane
-from audit.store.reader import LedgerReader
-from fix.durable.kill_word import KillWord
-from gateway.desk.agents.asking import received, refuse_another
-from gateway.desk.agents.passing import RefusedIntents
-from gateway.desk.agents.places import FullError, Places
-from gateway.desk.agents.receipts import Receipts
-from gateway.desk.agents.replacing import ReplaceParts, Replacing
-from gateway.desk.agents.scope import Scopes
-from gateway.desk.answers import documents_for, intent_response, told
-from gateway.desk.feeding import Feeding
-from gateway.desk.intents import author_in, decision_id_of, wish_of, without_listed_words
-from gateway.desk.orders import CancelPort, OrderDesk
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.checkpoint.answering import refuse_hold, seen_by
-from gateway.desk.persons.checkpoint.holds import case_of, waiting_until_us
-from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.governing.turns import Turns
-from gateway.desk.persons.kill import KillSwitch
-from gateway.desk.reads import Reads
-from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
-from gateway.desk.strategies import AGENT_WISH, wish, wished
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.controls.kill import KillSwitch
+from gateway.desk.controls.orders import OrderDesk
+from gateway.desk.controls.replacing import ReplaceParts, Replacing
+from gateway.desk.controls.turns import Turns
+from gateway.desk.holds.answering import refuse_hold, seen_by
+from gateway.desk.holds.earlier import case_of, waiting_until_us
+from gateway.desk.intake.answers import documents_for, intent_response, told
+from gateway.desk.intake.asking import received, refuse_another
+from gateway.desk.intake.intents import author_in, decision_id_of, wish_of, without_listed_words
+from gateway.desk.intake.passing import RefusedIntents
+from gateway.desk.intake.places import FullError, Places
+from gateway.desk.intake.reads import Reads
+from gateway.desk.intake.scope import Scopes
+from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
+from gateway.desk.parts import DeskParts
 from gateway.errors import (
     ApprovalRefusedError,
     BusyError,
@@ -39,71 +34,21 @@ from gateway.errors import (
     UnknownInstrumentError,
 )
 from gateway.feeds.live.items import said_unknown
-from gateway.feeds.market import Market
-from gateway.installation.keys.keyring import Caller, Keyring
-from gateway.telemetry.session import SessionStatus
-from gateway.telemetry.spans import Telemetry
+from gateway.installation.keys.keyring import Caller
 from gateway.walk import deadlines
 from gateway.walk.approval import Said, agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
-from gateway.walk.dispatch import DispatchTools, dispatch, foresee
+from gateway.walk.dispatch import dispatch, foresee
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.ports import Case, Tags, Tools
-from gateway.walk.projections.foreign import ForeignOrders
-from gateway.walk.projections.outbox import Orders
+from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
-from gateway.walk.section import Section
 from inference.errors import EngineError
-from risk.policy.policy import Policy
 from risk.sizing import Sizing
-from risk.state.instrument import Instrument
 
 INTENTS_MAX: Final = 8
 """Agents' intents handled at once. One more is refused, so that no queue forms."""
 FIRST_MAX: Final = 8
 """Intents beyond those, each of a key that has none in hand: one key keeps no other out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeskParts:
-    """The parts that a desk works with.
-
-    Attributes:
-        tags: of the run's own account; agents trade in accounts beside it (`Scopes.tags_of`).
-        parts, agreement: each part's state, "ready" or not; in what the processes agree.
-        witnessed: returns how far the witnesses are; None without witnesses.
-        feeding: takes what feeds post; None where the market is played.
-        receipts: signs answers; None gives answers without a receipt.
-        session: returns the FIX session's state, from memory; None without a session.
-        foreign: orders at the broker that are not ours; None where nobody folds them.
-        cancels, cancel_all: one order, every live one; the latter None without FIX, as `drills`.
-        policy_misfits: says in what a policy contradicts the instruments or the broker.
-    """
-
-    tags: Tags
-    tools: Tools
-    section: Section
-    orders: Orders
-    reader: LedgerReader
-    market: Market
-    instruments: dict[str, Instrument]
-    dispatching: DispatchTools
-    cancels: CancelPort
-    kill_switch: KillSwitch
-    word: KillWord
-    keyring: Keyring
-    origin: str
-    parts: Callable[[], dict[str, str]]
-    telemetry: Telemetry
-    witnessed: Callable[[], dict[str, Any] | None] = lambda: None
-    feeding: Feeding | None = None
-    receipts: Receipts | None = None
-    session: Callable[[], SessionStatus | None] = lambda: None
-    foreign: ForeignOrders | None = None
-    cancel_all: CancelAll | None = None
-    drills: Drills | None = None
-    policy_misfits: Callable[[Policy], tuple[str, ...]] = lambda _: ()
-    agreement: Callable[[], dict[str, str]] = dict
 
 
 @dataclass(slots=True)

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.desk.agents.allocation import allocate, sealed_split
-from gateway.desk.desk import Desk, DeskParts
-from gateway.desk.persons import adjustment, resolution, stops
-from gateway.desk.persons.flatten import flatten
-from gateway.desk.persons.governing import overrides, policies
-from gateway.desk.persons.governing.trials import record_trial, trials_document
-from gateway.desk.persons.oversight import cases, criteria, fairness, publications, reviews, swaps
-from gateway.desk.persons.oversight.annotations import annotate, read_annotations
-from gateway.desk.persons.oversight.justifications import enter_justification, justifications
-from gateway.desk.requests import ResumeRequest
+from gateway.desk.bodies.requests import ResumeRequest
+from gateway.desk.desk import Desk
+from gateway.desk.officers import adjustment, resolution, stops
+from gateway.desk.officers.flatten import flatten
+from gateway.desk.officers.governing import overrides, policies
+from gateway.desk.officers.governing.trials import record_trial, trials_document
+from gateway.desk.officers.oversight import cases, criteria, fairness, publications, reviews, swaps
+from gateway.desk.officers.oversight.annotations import annotate, read_annotations
+from gateway.desk.officers.oversight.justifications import enter_justification, justifications
+from gateway.desk.parts import DeskParts
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.policies.origins import origins_document
 from risk.state.state import Stop

@@ -20,11 +20,12 @@ from fix.durable.inbox import forget
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
-from gateway.desk.agents.receipts import Receipts
-from gateway.desk.desk import Desk, DeskParts
-from gateway.desk.orders import PacedCancels
-from gateway.desk.persons.governing.overrides import end_overrides
-from gateway.desk.persons.kill import KillSwitch
+from gateway.desk.controls.kill import KillSwitch
+from gateway.desk.controls.orders import PacedCancels
+from gateway.desk.desk import Desk
+from gateway.desk.intake.receipts import Receipts
+from gateway.desk.officers.governing.overrides import end_overrides
+from gateway.desk.parts import DeskParts
 from gateway.feeds.instruments.fit import misfits
 from gateway.feeds.market import Market
 from gateway.installation.children.engine import EngineChild

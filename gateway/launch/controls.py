@@ -15,10 +15,10 @@ from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
+from gateway.desk.controls.cancel_all import CancelAll
+from gateway.desk.controls.drill import Drills
 from gateway.desk.desk import Desk
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.governing.modes import (
+from gateway.desk.officers.governing.modes import (
     ModeWanted,
     RunsNow,
     refuse_mode,

@@ -20,8 +20,8 @@ from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.kill import KillSwitch
+from gateway.desk.controls.cancel_all import CancelAll
+from gateway.desk.controls.kill import KillSwitch
 from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.threads.sessions import SessionProof

@@ -8,7 +8,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from gateway import clock
-from gateway.desk.feeding import Feeding
+from gateway.desk.intake.feeding import Feeding
 from gateway.errors import InstrumentsError, IntakeError
 from gateway.feeds.broker.line import BrokerLine, LineConfig
 from gateway.feeds.instruments.fit import changes

@@ -18,8 +18,8 @@ from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
-from gateway.desk.persons.kill import KillSwitch
-from gateway.desk.persons.statements import all_signed, release_statement, release_statement_v1
+from gateway.desk.controls.kill import KillSwitch
+from gateway.desk.controls.statements import all_signed, release_statement, release_statement_v1
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.feeds.instruments.fit import unnamed

@@ -4,7 +4,7 @@ The sample is drawn by the log's root, so nobody chooses it and anybody draws it
 Cohen's kappa: what is left of agreement after that which two independent judges with the same
 shares of answers would reach by chance.
 
-Not here: what the reviewer is shown (`gateway.desk.persons.oversight.reviews`).
+Not here: what the reviewer is shown (`gateway.desk.officers.oversight.reviews`).
 
 Source: Cohen, "A coefficient of agreement for nominal scales" (1960).
 """

@@ -15,9 +15,9 @@ import httpx
 from typing_extensions import override
 
 from fix.durable.kill_word import KillWord
-from gateway.desk.persons.adjustment import adjustment_statement
-from gateway.desk.persons.resolution import resolution_statement
-from gateway.desk.requests import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
+from gateway.desk.officers.adjustment import adjustment_statement
+from gateway.desk.officers.resolution import resolution_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from tests.crash.gateway_plan import Round
 from tests.crash.gateway_process import ACCOUNT, Ask

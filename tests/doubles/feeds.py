@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from gateway.desk.feeding import Feeding
+from gateway.desk.intake.feeding import Feeding
 from gateway.errors import NotReadyError
 from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.calendars import Calendars

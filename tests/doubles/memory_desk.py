@@ -16,10 +16,10 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from gateway import clock
-from gateway.desk.persons.checkpoint.answering import sheet_in
-from gateway.desk.persons.checkpoint.sheet import object_of
-from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
-from gateway.desk.strategies import AGENT_WISH, Wish, wish
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.holds.answering import sheet_in
+from gateway.desk.holds.sheet import object_of
+from gateway.desk.intake.strategies import AGENT_WISH, Wish, wish
 from gateway.feeds.market import Market
 from gateway.feeds.sessions import PlaybackSession
 from gateway.installation.keys.keyring import Caller

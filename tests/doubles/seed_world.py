@@ -21,9 +21,9 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.upkeep.dump import dump, verify_database
 from audit.verifier import verify
-from gateway.desk.persons.checkpoint.answering import open_sheet
-from gateway.desk.persons.checkpoint.sheet import Sheet
-from gateway.desk.requests import ApprovalRequest, IntentRequest
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest
+from gateway.desk.holds.answering import open_sheet
+from gateway.desk.holds.sheet import Sheet
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller

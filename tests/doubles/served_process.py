@@ -17,7 +17,7 @@ import httpx
 
 from audit.records.record import Draft, Record
 from gateway.clock import pause
-from gateway.desk.persons.governing.turns import Turns
+from gateway.desk.controls.turns import Turns
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import running

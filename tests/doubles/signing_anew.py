@@ -7,16 +7,16 @@ from typing import Any
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.persons.adjustment import adjustment_statement
-from gateway.desk.persons.governing.modes import mode_statement
-from gateway.desk.persons.governing.overrides import OverrideTerms, override_statement
-from gateway.desk.persons.oversight.criteria import criteria_statement
-from gateway.desk.persons.oversight.justifications import justification_statement
-from gateway.desk.persons.oversight.publications import end_statement
-from gateway.desk.persons.resolution import resolution_statement
-from gateway.desk.persons.statements import release_statement
-from gateway.desk.persons.stops import resume_statement
-from gateway.desk.requests import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
+from gateway.desk.controls.statements import release_statement
+from gateway.desk.officers.adjustment import adjustment_statement
+from gateway.desk.officers.governing.modes import mode_statement
+from gateway.desk.officers.governing.overrides import OverrideTerms, override_statement
+from gateway.desk.officers.oversight.criteria import criteria_statement
+from gateway.desk.officers.oversight.justifications import justification_statement
+from gateway.desk.officers.oversight.publications import end_statement
+from gateway.desk.officers.resolution import resolution_statement
+from gateway.desk.officers.stops import resume_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.launch.setup.pairs.promotion import promotion_statement
 from gateway.walk.journal.control.modes import Mode, PromotionTested

@@ -17,11 +17,12 @@ from fix.dialects.order_profile import order_profile
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from gateway.clock import monotonic_us, wall_us
-from gateway.desk.desk import Desk, DeskParts
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.persons.drill import Drills
-from gateway.desk.persons.kill import KillSwitch
-from gateway.desk.strategies import OVERLAY, overlay
+from gateway.desk.controls.cancel_all import CancelAll
+from gateway.desk.controls.drill import Drills
+from gateway.desk.controls.kill import KillSwitch
+from gateway.desk.desk import Desk
+from gateway.desk.intake.strategies import OVERLAY, overlay
+from gateway.desk.parts import DeskParts
 from gateway.feeds.market import Market
 from gateway.feeds.sessions import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.installation.keys.keyring import Keyring

@@ -10,7 +10,7 @@ from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.session.link import HandResult
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.walk.dispatch import dispatch
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown

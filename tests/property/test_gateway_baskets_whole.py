@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.records.kinds import Kind
-from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import submit_basket
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.walk.projections.standing import Stage
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 

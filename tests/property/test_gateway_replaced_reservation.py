@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.desk.agents.order_requests import ReplaceRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.errors import NotReplaceableError
 from gateway.evidence.replay.replay import replay
 from gateway.walk.projections.standing import Standing

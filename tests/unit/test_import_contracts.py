@@ -48,7 +48,7 @@ PLANTED = (
     ("audit/verifier/verify.py", "import audit.tlog.note", "the outsider's verifier"),
     ("audit/verifier/parts/tree.py", "import audit.verifier.parts.log", "a part of the verifier"),
     ("audit/evidence/bundle.py", "import audit.verifier.parts.bundle", "only the built verifier"),
-    ("gateway/desk/intents.py", "import gateway.installation.settings", "settings end"),
+    ("gateway/desk/intake/intents.py", "import gateway.installation.settings", "settings end"),
 )
 
 

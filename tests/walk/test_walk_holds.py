@@ -11,7 +11,7 @@ import pytest
 from audit.records.kinds import Kind
 from fix.wire.identity import cl_ord_id
 from gateway.clock import pause
-from gateway.desk.persons.checkpoint.sheet import sheet_of
+from gateway.desk.holds.sheet import sheet_of
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
 from gateway.walk.projections.standing import Stage

@@ -10,7 +10,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway.clock import wall_us
-from gateway.desk.persons.statements import release_statement
+from gateway.desk.controls.statements import release_statement
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.keys.log_id import log_id

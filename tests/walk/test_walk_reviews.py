@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.persons.oversight.fairness import root_of
-from gateway.desk.persons.oversight.reviews import proposals
+from gateway.desk.officers.oversight.fairness import root_of
+from gateway.desk.officers.oversight.reviews import proposals
 from gateway.evidence.decisions import PREFIX
 from gateway.installation.settings import Settings, load
 from gateway.launch.app import App

@@ -14,7 +14,7 @@ from pydantic import Field
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.model import RequestModel
-from gateway.desk.desk import DeskParts
+from gateway.desk.parts import DeskParts
 from gateway.errors import AllocationRefusedError, UnknownDecisionError
 from gateway.walk.journal.control.groups.allocation import OrderAllocated, order_allocated
 from gateway.walk.journal.decision import IntentReceived

@@ -27,10 +27,10 @@ from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard, Lane
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.asking import received
-from gateway.desk.agents.basket_requests import BasketLeg, BasketRequest, BasketResponse
+from gateway.desk.bodies.basket_requests import BasketLeg, BasketRequest, BasketResponse
 from gateway.desk.desk import Desk
-from gateway.desk.intents import request_document, without_listed_words
+from gateway.desk.intake.asking import received
+from gateway.desk.intake.intents import request_document, without_listed_words
 from gateway.errors import GatewayError, NotReadyError, RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.walk.decision import Decision, Result

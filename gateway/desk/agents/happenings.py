@@ -9,7 +9,7 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.wire.identity import cl_ord_id
-from gateway.desk.intents import author_in
+from gateway.desk.intake.intents import author_in
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import OrderEnded, OrderReported, OrderSent

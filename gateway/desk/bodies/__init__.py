@@ -1,8 +1,11 @@
-"""Bodies of what persons ask and say: strict, closed, with units.
+"""Bodies of what callers ask and say: strict, closed, with units.
 
-Not here: what an agent asks (`requests`), and what is done with a body.
+Not here: what is done with a body.
 
     model      the strict body, and the texts that many bodies have
+    requests   an intent, its answer, stops, approvals
+    order_requests   one order: its cancel, its replace, how it is shown
+    basket_requests  a basket of orders
     oversight  publications, annotations, reviews, cases
     fairness   criteria, justifications, swaps, runs of the tests
 """

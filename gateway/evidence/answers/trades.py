@@ -8,7 +8,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.clock import range_us
-from gateway.desk.persons.checkpoint.answering import sheet_in
+from gateway.desk.holds.answering import sheet_in
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.answers.answer import Fact, RecordedAnswer, when
 from gateway.evidence.answers.days import first_seq

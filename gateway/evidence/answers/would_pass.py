@@ -7,7 +7,7 @@ import json
 import sys
 
 from audit.records.kinds import Kind
-from gateway.desk.agents.passing import would_pass
+from gateway.desk.intake.passing import would_pass
 from gateway.errors import RequestError
 from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.pairs import Pairs, text_codec_of

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from audit.errors import CanonicalError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.receipts import FORM, statement
-from gateway.desk.requests import SignedReceipt
+from gateway.desk.bodies.requests import SignedReceipt
+from gateway.desk.intake.receipts import FORM, statement
 from gateway.walk.journal.control.receipt import ReceiptKey
 
 GOOD: Final = 0

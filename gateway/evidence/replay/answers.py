@@ -4,7 +4,7 @@ from typing import Any
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.persons.checkpoint.sheet import sheet_of, shows_read
+from gateway.desk.holds.sheet import sheet_of, shows_read
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import NAMES_POLICY, Past, matches, same
 from gateway.walk.journal import verdict as journal_verdicts

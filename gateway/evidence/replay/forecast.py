@@ -13,9 +13,9 @@ from typing import Any
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.intents import wish_of
-from gateway.desk.requests import IntentRequest
-from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.intents import wish_of
+from gateway.desk.intake.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import HAS_GJR, HEARS_WORDS, Attempt, Past, matches, same
 from gateway.evidence.replay.planning import plan_of, seed_root

@@ -13,9 +13,9 @@ from typing_extensions import override
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.clock import MarketInstant
-from gateway.desk.intents import decision_id_of, request_document
-from gateway.desk.requests import IntentRequest
-from gateway.desk.strategies import AGENT_WISH
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.intents import decision_id_of, request_document
+from gateway.desk.intake.strategies import AGENT_WISH
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import (
     HEARS_WORDS,

@@ -7,7 +7,7 @@ Rules:
   is refused, with the reason on record.
 - Sequences go on over children: the child counts from 1, this adds what stood before.
 
-Not here: the market (`gateway.feeds.live`), records (`gateway.desk.feeding`).
+Not here: the market (`gateway.feeds.live`), records (`gateway.desk.intake.feeding`).
 """
 
 import contextlib
@@ -47,7 +47,7 @@ _CONDITIONS: Final = {
 
 
 class MarketDoor(Protocol):
-    """Takes quotes; `gateway.desk.feeding` does."""
+    """Takes quotes; `gateway.desk.intake.feeding` does."""
 
     @property
     def market(self) -> FedMarket:

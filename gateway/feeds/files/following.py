@@ -15,7 +15,7 @@ Rules:
   was replaced are counted from its start again, so that what it repeats are repeats and what it
   changes is refused; quotes count on.
 
-Not here: records (`gateway.desk.feeding`), the thread.
+Not here: records (`gateway.desk.intake.feeding`), the thread.
 """
 
 from collections.abc import Callable, Mapping, Sequence

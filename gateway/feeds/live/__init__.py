@@ -1,6 +1,6 @@
 """The market of `serve`: what feeds deliver, judged, held, and kept over a restart.
 
-Not here: records (`gateway.desk.feeding`), the playback's market, events (`news/`).
+Not here: records (`gateway.desk.intake.feeding`), the playback's market, events (`news/`).
 
     items       quotes and bars as a feed posts them, and in ticks
     conditions  what is wrong with an item: the pure judge

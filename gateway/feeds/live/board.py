@@ -1,7 +1,7 @@
 """The market of `serve`: what a decision may see of what its feeds delivered, on the wall clock.
 
 Not here: who delivers and which source leads (`delivered`), what is wrong with an item
-(`conditions`), records (`gateway.desk.feeding`), bars on disk (`kept`).
+(`conditions`), records (`gateway.desk.intake.feeding`), bars on disk (`kept`).
 
 Rules:
 

@@ -1,6 +1,6 @@
 """What is wrong with an item of a feed. Pure: no clock, no I/O.
 
-Not here: what stands after it (`board`), its record (`gateway.desk.feeding`).
+Not here: what stands after it (`board`), its record (`gateway.desk.intake.feeding`).
 """
 
 from dataclasses import dataclass

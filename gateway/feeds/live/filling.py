@@ -6,7 +6,7 @@ Rules:
 - By their sequences, the bars that stand and those that come close one after the other.
 - No bar is made: what the file does not have stays missing.
 
-Not here: the record and the taking (`gateway.desk.filling`).
+Not here: the record and the taking (`gateway.desk.intake.filling`).
 """
 
 from collections.abc import Mapping, Sequence

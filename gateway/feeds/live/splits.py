@@ -5,7 +5,7 @@
 - Without a record two histories that differ by one ratio of a split up to some day, and agree after
   it, are one history before and after the split. The one that has no jump there is right.
 
-Not here: the record (`gateway.desk.persons.adjustment`), which source leads (`board`).
+Not here: the record (`gateway.desk.officers.adjustment`), which source leads (`board`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

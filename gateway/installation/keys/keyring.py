@@ -10,7 +10,7 @@ Layout of the folder (0700, files 0600):
 
 `run` makes both roles' keys in one folder, for one person; its pages and exports say so.
 
-Not here: what a signature covers (`gateway.desk.persons.statements`).
+Not here: what a signature covers (`gateway.desk.controls.statements`).
 """
 
 import hashlib

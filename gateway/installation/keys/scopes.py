@@ -4,7 +4,7 @@ A scope is a TOML file; `countersign keygen --role agent --scope FILE` keeps it 
 narrows what the key may do and never widens what the policy allows. Every field must be said, so
 that no limit is missing by mistake; only `account` has a default, the key's name.
 
-Not here: what an intent is held against it (`gateway.desk.agents.scope`), the fold of what was used
+Not here: what an intent is held against it (`gateway.desk.intake.scope`), the fold of what was used
 (`gateway.walk.projections.mandates`).
 """
 

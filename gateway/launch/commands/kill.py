@@ -14,8 +14,8 @@ from audit.sequencer.ledger import Lane
 from fix.durable.journal import read_live
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import JournalError
-from gateway.desk.persons.kill import AWAY
-from gateway.desk.persons.statements import all_signed, refuse_unnamed, release_statement
+from gateway.desk.controls.kill import AWAY
+from gateway.desk.controls.statements import all_signed, refuse_unnamed, release_statement
 from gateway.errors import (
     DoorError,
     ReleaseRefusedError,

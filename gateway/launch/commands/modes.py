@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.desk.persons.governing.modes import mode_statement, needs, signatures_needed
-from gateway.desk.persons.statements import signed_by
+from gateway.desk.controls.statements import signed_by
+from gateway.desk.officers.governing.modes import mode_statement, needs, signatures_needed
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.kept_signatures import keep_signature, kept_signatures
 from gateway.installation.keys.keyring import Keyring

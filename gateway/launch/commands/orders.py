@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from gateway.desk.agents.basket_requests import BasketRequest
-from gateway.desk.agents.order_requests import CancelRequest, ReplaceRequest
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.order_requests import CancelRequest, ReplaceRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import get, post

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.desk.persons.flatten import flattened_text
-from gateway.desk.persons.stops import resume_statement
+from gateway.desk.officers.flatten import flattened_text
+from gateway.desk.officers.stops import resume_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import open_ledger, stopped
 from gateway.installation.local.client import get, post

@@ -15,7 +15,7 @@ from audit.errors import LedgerStoppedError, LedgerTimeoutError, LedgerWriteErro
 from audit.sequencer.ledger import Lane
 from audit.upkeep.dump import verify_database
 from gateway import clock
-from gateway.desk.strategies import OVERLAY, overlay
+from gateway.desk.intake.strategies import OVERLAY, overlay
 from gateway.errors import LedgerLostError
 from gateway.evidence.decisions import newest_decision
 from gateway.feeds.scales import scales_for

@@ -17,8 +17,8 @@ from typing import Final, Protocol
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.desk import DeskParts
-from gateway.desk.persons.stops import begin_stop
+from gateway.desk.officers.stops import begin_stop
+from gateway.desk.parts import DeskParts
 from gateway.evidence.answers.patterns import FLOW_KINDS, PatternFlow
 from gateway.launch.threads.breaker import BreakerWatch
 from gateway.launch.threads.housekeeping import Housekeeping

@@ -11,7 +11,7 @@ from typing import Final
 
 from audit.errors import AuditError
 from gateway import clock
-from gateway.desk.feeding import Feeding
+from gateway.desk.intake.feeding import Feeding
 from gateway.errors import GatewayError
 from gateway.feeds.files.following import Followed
 from gateway.feeds.files.sources import FollowedSource

@@ -9,7 +9,7 @@ Rules:
 - A refused caller never waits for the ledger: a thread writes the counts at the end of the minute
   and when the gateway stops. A killed process loses the counts of that minute.
 
-Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`, `gateway.desk.agents.scope`).
+Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`, `gateway.desk.intake.scope`).
 """
 
 import hashlib

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
+from gateway.desk.bodies.requests import ApprovalRequest
 from gateway.desk.desk import Desk
-from gateway.desk.persons.checkpoint.answering import open_sheet
-from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
-from gateway.desk.requests import ApprovalRequest
+from gateway.desk.holds.answering import open_sheet
+from gateway.desk.holds.waiting import HoldList, hold_list
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute

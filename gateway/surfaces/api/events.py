@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from audit.records.record import Record
 from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
 from gateway.desk.desk import Desk
-from gateway.desk.reads import HOUR_S
+from gateway.desk.intake.reads import HOUR_S
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.surfaces.access.bearer import allowed

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.desk.desk import DeskParts
+from gateway.desk.parts import DeskParts
 from gateway.feeds.live.overview import faults, overview
 from gateway.walk.projections.stops import Level
 from gateway.walk.sampled.planning import template_permitted

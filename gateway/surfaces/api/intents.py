@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 
-from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import submit_basket, told_of
+from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.desk import Desk
-from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed

@@ -16,7 +16,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from gateway.desk.reads import HOUR_S
+from gateway.desk.intake.reads import HOUR_S
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import Door, bearer, by_key

@@ -1,13 +1,13 @@
 """Orders, one order, its cancel and its replace, for agents and people.
 
-Not here: what they do (`gateway.desk.orders`, `gateway.desk.agents.replacing`).
+Not here: what they do (`gateway.desk.controls.orders`, `gateway.desk.controls.replacing`).
 """
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from gateway.desk.agents.order_requests import (
+from gateway.desk.bodies.order_requests import (
     CancelRequest,
     CancelResponse,
     OrderLine,
@@ -15,9 +15,9 @@ from gateway.desk.agents.order_requests import (
     ReplaceRequest,
     ReplaceResponse,
 )
+from gateway.desk.controls.orders import LISTED_MAX
 from gateway.desk.desk import Desk
-from gateway.desk.foreign import ForeignList, foreign_lines
-from gateway.desk.orders import LISTED_MAX
+from gateway.desk.intake.foreign import ForeignList, foreign_lines
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute

@@ -6,26 +6,25 @@ from typing import Any
 from pydantic import ValidationError
 
 from gateway.clock import date_of
-from gateway.desk.agents.order_requests import CancelRequest, OrderLine, ReplaceRequest
-from gateway.desk.agents.passing import WouldPass
+from gateway.desk.bodies.order_requests import CancelRequest, OrderLine, ReplaceRequest
 from gateway.desk.bodies.oversight import ReviewAnswerBody
+from gateway.desk.bodies.requests import ApprovalRequest, WouldPass
 from gateway.desk.desk import Desk
-from gateway.desk.foreign import ForeignLine, foreign_lines
-from gateway.desk.persons import stops as stopping
-from gateway.desk.persons.checkpoint.answering import open_sheet
-from gateway.desk.persons.checkpoint.waiting import HoldList, hold_list
-from gateway.desk.persons.flatten import FlattenRequest, flatten, flattened_text
-from gateway.desk.persons.oversight.case_files import CaseLook, draft_report, read_case, read_cases
-from gateway.desk.persons.oversight.justifications import justifications
-from gateway.desk.persons.oversight.publications import publications
-from gateway.desk.persons.oversight.reviews import (
+from gateway.desk.holds.answering import open_sheet
+from gateway.desk.holds.waiting import HoldList, hold_list
+from gateway.desk.intake.foreign import ForeignLine, foreign_lines
+from gateway.desk.officers import stops as stopping
+from gateway.desk.officers.flatten import FlattenRequest, flatten, flattened_text
+from gateway.desk.officers.oversight.case_files import CaseLook, draft_report, read_case, read_cases
+from gateway.desk.officers.oversight.justifications import justifications
+from gateway.desk.officers.oversight.publications import publications
+from gateway.desk.officers.oversight.reviews import (
     ReviewItem,
     ReviewLook,
     answer_review,
     read_review,
     read_reviews,
 )
-from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, RequestError
 from gateway.evidence.answers.days import FlowDays, FlowReport
 from gateway.evidence.answers.engine_adds import EngineAdds, engine_adds

@@ -1,6 +1,6 @@
 """The blotter: orders as a page, each live one with forms that cancel or replace it; baskets.
 
-Not here: what they do (`gateway.desk.orders`), and the other pages (`pages`).
+Not here: what they do (`gateway.desk.controls.orders`), and the other pages (`pages`).
 """
 
 import secrets
@@ -11,8 +11,8 @@ from fastapi import Form, Query, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
-from gateway.desk.agents.order_requests import OrderLine
-from gateway.desk.foreign import ForeignLine
+from gateway.desk.bodies.order_requests import OrderLine
+from gateway.desk.intake.foreign import ForeignLine
 from gateway.errors import GatewayError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.web.doors import reader_of

@@ -1,6 +1,6 @@
 """Pages of oversight: held orders with the form that answers, cases, reviews, scores, policy, acts.
 
-Not here: what an approver is shown and what an answer does (`gateway.desk.persons.checkpoint`).
+Not here: what an approver is shown and what an answer does (`gateway.desk.officers.checkpoint`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
 
 from audit.errors import AuditError
-from gateway.desk.agents.passing import WouldPass
-from gateway.desk.persons.checkpoint.waiting import HoldList
-from gateway.desk.persons.oversight.case_files import CaseLook
-from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.desk.bodies.requests import WouldPass
+from gateway.desk.holds.waiting import HoldList
+from gateway.desk.officers.oversight.case_files import CaseLook
+from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import GatewayError
 from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores

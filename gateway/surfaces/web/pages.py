@@ -19,7 +19,7 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from audit.errors import AuditError
 from audit.records.record import Record
-from gateway.desk.persons.oversight.case_files import shown_to
+from gateway.desk.officers.oversight.case_files import shown_to
 from gateway.errors import GatewayError, RequestError
 from gateway.evidence.answers.days import FlowReport
 from gateway.evidence.statement import COLUMNS

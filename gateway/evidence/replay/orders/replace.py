@@ -12,7 +12,7 @@ from typing import Any
 from audit.records.record import Record
 from fix.session.link import HandResult
 from fix.wire.messages import cancel_replace, parse
-from gateway.desk.agents.replacing import judged_intent, only_reduces
+from gateway.desk.controls.replacing import judged_intent, only_reduces
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.intent import state_again
 from gateway.evidence.replay.orders.order import (

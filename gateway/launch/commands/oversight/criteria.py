@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from audit.files import appearing
 from audit.signers.file import write_new
-from gateway.desk.persons.oversight.criteria import agreed, criteria_document, criteria_statement
+from gateway.desk.officers.oversight.criteria import agreed, criteria_document, criteria_statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_id import log_id

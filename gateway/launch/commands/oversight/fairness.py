@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from gateway.desk.persons.oversight.criteria import criteria_on
-from gateway.desk.persons.oversight.fairness import recorded_runs
+from gateway.desk.officers.oversight.criteria import criteria_on
+from gateway.desk.officers.oversight.fairness import recorded_runs
 from gateway.errors import RequestError
 from gateway.evidence.fairness.report import differing, report_text, root_by, run_tests
 from gateway.installation.keys.keyring import Keyring

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from gateway.desk.bodies.fairness import JustificationBody
-from gateway.desk.persons.oversight.justifications import justification_statement, terms_of
+from gateway.desk.officers.oversight.justifications import justification_statement, terms_of
 from gateway.errors import RequestError
 from gateway.feeds.live.calendars import when
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key

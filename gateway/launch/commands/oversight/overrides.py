@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from audit.files import PRIVATE, appearing
 from gateway import clock
-from gateway.desk.persons.governing.overrides import (
+from gateway.desk.officers.governing.overrides import (
     OverrideRequest,
     OverrideTerms,
     override_statement,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.desk.persons.oversight.publications import end_statement
+from gateway.desk.officers.oversight.publications import end_statement
 from gateway.errors import RequestError
 from gateway.feeds.live.calendars import when
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key

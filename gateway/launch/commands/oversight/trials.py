@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from gateway.desk.persons.governing.trials import misfits, recorded_trials
+from gateway.desk.officers.governing.trials import misfits, recorded_trials
 from gateway.errors import RequestError
 from gateway.evidence.answers.policy_trial import (
     Trial,

@@ -23,7 +23,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway import clock
-from gateway.desk.persons.statements import all_signed, signed_by, statement
+from gateway.desk.controls.statements import all_signed, signed_by, statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig

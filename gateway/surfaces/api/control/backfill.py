@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.exceptions import RequestValidationError
 
 from gateway.desk.desk import Desk
-from gateway.desk.filling import FillRequest, fill
+from gateway.desk.intake.filling import FillRequest, fill
 from gateway.errors import IntakeError, RequestError
 from gateway.feeds.live.items import BARS, parse
 from gateway.feeds.news.posted import parse_event

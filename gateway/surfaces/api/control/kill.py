@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
+from gateway.desk.bodies.requests import KillRequest, ReleaseRequest, StopRequest
 from gateway.desk.desk import Desk
-from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.requests import KillRequest, ReleaseRequest, StopRequest
+from gateway.desk.officers.release import kill_state, release_press
 from gateway.errors import NotReadyError
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import allowed

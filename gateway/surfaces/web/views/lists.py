@@ -16,7 +16,7 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from audit.tlog.merkle import verify_inclusion
 from audit.tlog.policy import QuorumPolicy
-from gateway.desk.persons.oversight.case_files import kinds_for
+from gateway.desk.officers.oversight.case_files import kinds_for
 from gateway.evidence.decisions import FIRST_KINDS, LAST_KINDS, last_word
 from gateway.evidence.replay.pairs import Pairs
 from gateway.evidence.statement import DayStatement, account_runs, last_day, read_statement

@@ -1,6 +1,6 @@
 """The record of an adjustment of a book, which two officers signed.
 
-Not here: whether it would apply (`gateway.desk.persons.adjustment`), its effect (`risk.state`).
+Not here: whether it would apply (`gateway.desk.officers.adjustment`), its effect (`risk.state`).
 """
 
 from enum import StrEnum

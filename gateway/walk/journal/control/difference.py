@@ -1,6 +1,6 @@
 """Records of a difference between the book and the broker, and of its resolution.
 
-Not here: the resolution's writer (`gateway.desk.persons.resolution`).
+Not here: the resolution's writer (`gateway.desk.officers.resolution`).
 """
 
 from dataclasses import dataclass, field

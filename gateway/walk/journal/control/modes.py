@@ -1,6 +1,6 @@
 """Records of the mode in which a gateway serves, and of what is registered and promoted to run.
 
-Not here: which mode may begin (`gateway.desk.persons.governing.modes`).
+Not here: which mode may begin (`gateway.desk.officers.governing.modes`).
 """
 
 from collections.abc import Mapping, Sequence

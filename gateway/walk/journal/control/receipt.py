@@ -1,6 +1,6 @@
 """The record of the key that signs receipts.
 
-Not here: what a receipt says (`gateway.desk.agents.receipts`).
+Not here: what a receipt says (`gateway.desk.intake.receipts`).
 """
 
 from audit.records.kinds import Kind

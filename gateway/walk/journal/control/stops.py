@@ -1,6 +1,6 @@
 """Records of the stops apart from the kill, and of cancelling all orders.
 
-Not here: who may stop and resume (`gateway.desk.persons.stops`), which stops are in force
+Not here: who may stop and resume (`gateway.desk.officers.stops`), which stops are in force
 (`walk.projections.stops`).
 """
 

@@ -16,7 +16,7 @@ from audit.sequencer.ledger import Lane, Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.store.tables import WRITER_ROLE, connect
 from fix.durable.kill_word import KillWord, Press
-from gateway.desk.persons.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement, release_statement_v1
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import restore_kill

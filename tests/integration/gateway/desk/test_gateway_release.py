@@ -15,8 +15,8 @@ from audit.store.reader import LedgerReader
 from audit.upkeep.backup.backup import backup
 from fix.durable.kill_word import KillWord
 from gateway.clock import wall_us
-from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.persons.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement, release_statement_v1
+from gateway.desk.officers.release import kill_state, release_press
 from gateway.errors import ReleaseRefusedError
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.keys.keyring import SIGNING_ROLES

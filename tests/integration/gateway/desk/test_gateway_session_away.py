@@ -17,8 +17,8 @@ from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from gateway.clock import wall_us
-from gateway.desk.answers import intent_response
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.answers import intent_response
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from inference.weights.registry import read_table

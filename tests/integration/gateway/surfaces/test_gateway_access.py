@@ -18,10 +18,10 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
-from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.baskets import submit_basket
-from gateway.desk.reads import Reads
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.reads import Reads
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

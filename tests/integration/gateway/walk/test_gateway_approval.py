@@ -16,8 +16,8 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
-from gateway.desk.persons.checkpoint.answering import open_sheet
-from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.holds.answering import open_sheet
 from gateway.evidence.explanation import decision_document
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

@@ -15,7 +15,7 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import Caller

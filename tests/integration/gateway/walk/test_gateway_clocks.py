@@ -14,9 +14,9 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.checkpoint.answering import open_sheet
-from gateway.desk.requests import ApprovalRequest, IntentRequest
-from gateway.desk.strategies import AGENT_WISH, Wish, wish
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest
+from gateway.desk.holds.answering import open_sheet
+from gateway.desk.intake.strategies import AGENT_WISH, Wish, wish
 from gateway.errors import ApprovalRefusedError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

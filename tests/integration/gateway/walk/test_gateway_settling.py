@@ -19,8 +19,8 @@ from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from fix.durable.inbox import Entry
 from gateway.clock import pause, wall_us
-from gateway.desk.requests import IntentRequest
-from gateway.desk.strategies import AGENT_WISH, Wish, wish
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.strategies import AGENT_WISH, Wish, wish
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.launch.threads.settler import Settler

@@ -11,9 +11,9 @@ import pytest
 from audit.evidence.bundle import build_bundle
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.baskets import submit_basket
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.requests import IntentRequest
 from tests.doubles.both_verifiers import Change, both, both_about, told
 from tests.doubles.broker_files import SIGNER, Broker, SignedLog, written_again
 from tests.doubles.evidence_log import MemoryReader

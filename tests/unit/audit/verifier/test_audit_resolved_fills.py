@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.persons.resolution import listed, resolution_statement, resolve
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.projections.standing import Standing

@@ -10,8 +10,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.persons.governing.modes import signatures_needed
-from gateway.desk.persons.stops import BY_BOTH
+from gateway.desk.officers.governing.modes import signatures_needed
+from gateway.desk.officers.stops import BY_BOTH
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.modes import Mode
 from gateway.walk.projections.modes import ModeHistory

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.persons.adjustment import adjust
+from gateway.desk.officers.adjustment import adjust
 from gateway.errors import AdjustmentRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events

@@ -9,7 +9,7 @@ from httpx2 import Response
 from pydantic import ValidationError
 
 from audit.records.kinds import Kind
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from risk.errors import AllocationError

@@ -13,7 +13,7 @@ from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.oversight import AnnotationBody
-from gateway.desk.persons.oversight.annotations import annotate, read_annotations
+from gateway.desk.officers.oversight.annotations import annotate, read_annotations
 from gateway.errors import RequestError, UnknownDecisionError
 from gateway.evidence.explanation import decision_document
 from gateway.evidence.replay.replay import replay

@@ -9,9 +9,9 @@ import pytest
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.answers import NOT_SENT, asked_of, intent_response, told
-from gateway.desk.intents import decision_id_of, wish_of
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.answers import NOT_SENT, asked_of, intent_response, told
+from gateway.desk.intake.intents import decision_id_of, wish_of
 from gateway.errors import NotReadyError, RequestError
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import INSTRUMENTS

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from gateway.desk.requests import ApprovalRequest, IntentRequest, KillRequest, ReleaseRequest
+from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, KillRequest, ReleaseRequest
 from gateway.feeds.text import show_hidden_text
 
 FAIR: dict[type[BaseModel], dict[str, Any]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.filling import FillRequest, fill
+from gateway.desk.intake.filling import FillRequest, fill
 from gateway.errors import AdjustmentRefusedError, FeedRefusedError, RequestError
 from gateway.feeds.live.calendars import Calendars, load_hours
 from gateway.feeds.live.conditions import Condition

@@ -10,9 +10,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.desk.agents import baskets
-from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import basket_id_of, submit_basket, told_of
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.errors import (
     ApprovalRefusedError,
     NotReadyError,

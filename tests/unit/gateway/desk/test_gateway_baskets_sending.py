@@ -13,9 +13,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
-from gateway.desk.agents.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.agents.baskets import basket_id_of, submit_basket
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.installation.policies import policy
 from gateway.surfaces.web.views.oversight.baskets import basket_view
 from gateway.walk.projections.standing import Stage

@@ -10,8 +10,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult, SessionState
 from fix.wire.identity import cl_ord_id
-from gateway.desk.agents.order_requests import CancelRequest, CancelResponse
-from gateway.desk.orders import PacedCancels
+from gateway.desk.bodies.order_requests import CancelRequest, CancelResponse
+from gateway.desk.controls.orders import PacedCancels
 from gateway.errors import NotCancellableError, UnknownOrderError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller

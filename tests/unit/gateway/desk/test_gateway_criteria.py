@@ -9,7 +9,7 @@ import pytest
 
 from gateway.clock import wall_us
 from gateway.desk.bodies.fairness import CriteriaBody
-from gateway.desk.persons.oversight.criteria import (
+from gateway.desk.officers.oversight.criteria import (
     agree_on,
     criteria_document,
     criteria_on,

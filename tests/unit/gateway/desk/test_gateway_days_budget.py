@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pytest
 
 from fix.session.link import HandResult
-from gateway.desk.agents.order_requests import ReplaceRequest
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

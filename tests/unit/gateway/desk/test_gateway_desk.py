@@ -9,8 +9,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.desk import INTENTS_MAX
-from gateway.desk.requests import IntentRequest
 from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

@@ -8,7 +8,7 @@ import pytest
 
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
-from gateway.desk.filling import FillRequest, fill
+from gateway.desk.intake.filling import FillRequest, fill
 from gateway.errors import FeedRefusedError
 from gateway.feeds.live.filling import runs
 from gateway.feeds.live.items import BARS, BarItem, PostedBar, bar_item

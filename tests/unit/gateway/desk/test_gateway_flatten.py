@@ -8,8 +8,8 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.persons import stops as stopping
-from gateway.desk.persons.flatten import (
+from gateway.desk.officers import stops as stopping
+from gateway.desk.officers.flatten import (
     FlattenRequest,
     flatten,
     flattened_text,

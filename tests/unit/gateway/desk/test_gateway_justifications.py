@@ -10,14 +10,14 @@ from fastapi.testclient import TestClient
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import JustificationBody
-from gateway.desk.persons.oversight.justifications import (
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
+from gateway.desk.officers.oversight.justifications import (
     LIFE_US,
     enter_justification,
     justification_statement,
     justifications,
     terms_of,
 )
-from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import SIGNING_ROLES

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from audit.errors import LedgerStoppedError
 from audit.records.kinds import Kind
-from gateway.desk.persons.statements import release_statement
+from gateway.desk.controls.statements import release_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.roles import MAY, Role

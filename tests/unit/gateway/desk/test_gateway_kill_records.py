@@ -12,7 +12,7 @@ from audit.store.reader import LedgerReader
 from fix.durable.journal import COMPACT_BYTES, CancelNote, Journal, read_cancels, read_live
 from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from fix.orders.live import LiveOrder
-from gateway.desk.persons.kill import KillSwitch
+from gateway.desk.controls.kill import KillSwitch
 from gateway.installation.press_notes import PressNotes
 from gateway.walk.journal.control.kill import KillOutcome, KillPressed
 from gateway.walk.projections.kill_times import lines, newest_kill, times

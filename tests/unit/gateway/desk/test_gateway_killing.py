@@ -12,7 +12,7 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import KillWordError
-from gateway.desk.persons.kill import AWAY, KillSwitch
+from gateway.desk.controls.kill import AWAY, KillSwitch
 from gateway.errors import NotReadyError
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.walk.journal.control.kill import kill_pressed

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.persons.governing.modes import (
+from gateway.desk.officers.governing.modes import (
     ModeWanted,
     RunsNow,
     mode_statement,

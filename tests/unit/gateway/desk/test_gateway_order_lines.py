@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.agents.order_requests import OrderLine, ReplaceRequest
+from gateway.desk.bodies.order_requests import OrderLine, ReplaceRequest
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk

@@ -12,8 +12,9 @@ from audit.evidence.bundle import overrides_of
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.checkpoint.waiting import hold_list
-from gateway.desk.persons.governing.overrides import (
+from gateway.desk.bodies.requests import IntentResponse
+from gateway.desk.holds.waiting import hold_list
+from gateway.desk.officers.governing.overrides import (
     LIFE_MAX_US,
     OverrideRequest,
     OverrideTerms,
@@ -23,8 +24,7 @@ from gateway.desk.persons.governing.overrides import (
     overrides_state,
     withdraw_override,
 )
-from gateway.desk.persons.stops import begin_stop
-from gateway.desk.requests import IntentResponse
+from gateway.desk.officers.stops import begin_stop
 from gateway.errors import OverrideRefusedError, ReplayDiffersError
 from gateway.evidence.answers.governance import overrides_answer
 from gateway.evidence.answers.trades import approval_answer

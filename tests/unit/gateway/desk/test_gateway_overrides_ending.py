@@ -8,7 +8,8 @@ import pytest
 from audit.errors import LedgerError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from gateway.desk.persons.governing.overrides import (
+from gateway.desk.bodies.requests import IntentResponse
+from gateway.desk.officers.governing.overrides import (
     OverrideRequest,
     OverrideTerms,
     end_overrides,
@@ -16,7 +17,6 @@ from gateway.desk.persons.governing.overrides import (
     override_statement,
     withdraw_override,
 )
-from gateway.desk.requests import IntentResponse
 from gateway.installation.keys.log_id import log_id
 from gateway.walk.projections.asked import order_going
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk

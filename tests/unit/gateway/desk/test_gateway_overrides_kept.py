@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.persons.governing.overrides import (
+from gateway.desk.officers.governing.overrides import (
     OverrideRequest,
     OverrideTerms,
     end_overrides,

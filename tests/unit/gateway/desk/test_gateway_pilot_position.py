@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.requests import IntentRequest, IntentResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.installation.keys.roles import Role
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.approval import beyond_pilot

@@ -12,9 +12,9 @@ from audit.errors import LedgerTimeoutError, LedgerWriteError
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.agents.order_requests import ReplaceRequest
-from gateway.desk.persons.governing.policies import follow_policy, policy_state
-from gateway.desk.persons.governing.turns import Turns
+from gateway.desk.bodies.order_requests import ReplaceRequest
+from gateway.desk.controls.turns import Turns
+from gateway.desk.officers.governing.policies import follow_policy, policy_state
 from gateway.errors import (
     ApprovalRefusedError,
     BusyError,

@@ -12,7 +12,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Guard
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.oversight import EndRequest, PublicationBody
-from gateway.desk.persons.oversight.publications import (
+from gateway.desk.officers.oversight.publications import (
     AHEAD_US,
     end_publication,
     end_statement,

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from audit.errors import LedgerTimeoutError
 from audit.records.record import Draft, Record
-from gateway.desk.reads import HOUR_S, REMEMBERED_MAX, TRIED_S, Reads
+from gateway.desk.intake.reads import HOUR_S, REMEMBERED_MAX, TRIED_S, Reads
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from tests.doubles.page_person import KeptDrafts

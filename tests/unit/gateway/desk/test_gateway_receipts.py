@@ -11,9 +11,9 @@ import pytest
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.receipts import Receipts
+from gateway.desk.bodies.requests import IntentResponse, WordsEffect
 from gateway.desk.desk import Desk
-from gateway.desk.requests import IntentResponse, WordsEffect
+from gateway.desk.intake.receipts import Receipts
 from gateway.evidence.publication.receipts import (
     GOOD,
     INCOMPLETE,

@@ -10,8 +10,8 @@ from audit.store.reader import LedgerReader
 from fix.durable.journal import Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.live import LiveOrder
-from gateway.desk.persons.release import kill_state, release_press
-from gateway.desk.persons.statements import release_statement
+from gateway.desk.controls.statements import release_statement
+from gateway.desk.officers.release import kill_state, release_press
 from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.keys.log_id import log_id

@@ -8,8 +8,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from fix.session.link import HandResult
-from gateway.desk.agents.order_requests import CancelRequest, ReplaceRequest, ReplaceResponse
-from gateway.desk.persons.stops import begin_stop
+from gateway.desk.bodies.order_requests import CancelRequest, ReplaceRequest, ReplaceResponse
+from gateway.desk.officers.stops import begin_stop
 from gateway.errors import NotReplaceableError, UnknownOrderError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller

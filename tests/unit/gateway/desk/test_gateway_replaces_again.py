@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fix.session.link import HandResult
-from gateway.desk.agents.order_requests import CancelRequest, ReplaceRequest
+from gateway.desk.bodies.order_requests import CancelRequest, ReplaceRequest
 from gateway.errors import NotReplaceableError
 from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.outbox import Orders

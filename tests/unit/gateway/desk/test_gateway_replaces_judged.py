@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.agents.order_requests import ReplaceRequest
-from gateway.desk.agents.replacing import only_reduces
-from gateway.desk.persons.stops import begin_stop
+from gateway.desk.bodies.order_requests import ReplaceRequest
+from gateway.desk.controls.replacing import only_reduces
+from gateway.desk.officers.stops import begin_stop
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.standing import Standing, Terms
 from risk.intent import Side

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from audit.records.canonical import canonical
-from gateway.desk.agents import replacing
-from gateway.desk.agents.order_requests import ReplaceRequest, ReplaceResponse
-from gateway.desk.persons.governing.policies import follow_policy
-from gateway.desk.persons.stops import begin_stop
-from gateway.desk.requests import IntentRequest, IntentResponse
+from gateway.desk.bodies.order_requests import ReplaceRequest, ReplaceResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
+from gateway.desk.controls import replacing
+from gateway.desk.officers.governing.policies import follow_policy
+from gateway.desk.officers.stops import begin_stop
 from gateway.errors import NotReplaceableError, OverBudgetError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Caller
 from gateway.installation.keys.roles import Role

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.persons.resolution import listed, resolution_statement, resolve
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past

@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 
 from audit.records.kinds import Kind
-from gateway.desk.persons.resolution import listed, resolution_statement, resolve
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference

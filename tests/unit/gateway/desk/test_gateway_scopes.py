@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.baskets import submit_basket
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.desk import Desk
-from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import OutOfScopeError, OverBudgetError, ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller

@@ -10,10 +10,10 @@ import pytest
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.checkpoint.answering import sheet_in
-from gateway.desk.persons.checkpoint.sheet import Sheet
-from gateway.desk.persons.checkpoint.waiting import HoldLine, HoldList, hold_list
-from gateway.desk.persons.governing.policies import follow_policy
+from gateway.desk.holds.answering import sheet_in
+from gateway.desk.holds.sheet import Sheet
+from gateway.desk.holds.waiting import HoldLine, HoldList, hold_list
+from gateway.desk.officers.governing.policies import follow_policy
 from gateway.installation.keys.keyring import SIGNING_ROLES, Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.policies.policy import BUNDLE

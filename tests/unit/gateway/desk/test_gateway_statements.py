@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.persons.statements import (
+from gateway.desk.controls.statements import (
     all_signed,
     release_statement,
     release_statement_v1,

@@ -10,9 +10,9 @@ from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
-from gateway.desk.persons import stops as stopping
-from gateway.desk.persons.cancel_all import CancelAll
-from gateway.desk.requests import IntentResponse
+from gateway.desk.bodies.requests import IntentResponse
+from gateway.desk.controls.cancel_all import CancelAll
+from gateway.desk.officers import stops as stopping
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.log_id import log_id

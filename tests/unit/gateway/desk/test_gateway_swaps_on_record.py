@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import SwapsBody
-from gateway.desk.persons.oversight import swaps
-from gateway.desk.persons.oversight.swaps import lexicon_digest, record_swaps
-from gateway.desk.requests import IntentRequest, IntentResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
+from gateway.desk.officers.oversight import swaps
+from gateway.desk.officers.oversight.swaps import lexicon_digest, record_swaps
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy

@@ -8,7 +8,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.passing import WouldPass, would_pass
+from gateway.desk.bodies.requests import WouldPass
+from gateway.desk.intake.passing import would_pass
 from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.policies import policy as signed

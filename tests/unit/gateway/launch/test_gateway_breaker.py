@@ -10,7 +10,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
-from gateway.desk.persons import stops as stopping
+from gateway.desk.officers import stops as stopping
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.launch.threads.breaker import BreakerWatch

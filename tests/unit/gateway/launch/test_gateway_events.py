@@ -14,7 +14,7 @@ from audit.store.tables import DatabaseError
 from fix.durable.resets import Reset, ResetCause
 from fix.session.link import SessionState
 from gateway import clock
-from gateway.desk.persons.cancel_all import CancelAll
+from gateway.desk.controls.cancel_all import CancelAll
 from gateway.errors import NotReadyError
 from gateway.launch import events as events_module
 from gateway.launch.events import AGAIN_US, SETTLED_WITHIN_US, Events

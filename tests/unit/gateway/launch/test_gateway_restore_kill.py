@@ -6,8 +6,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from fix.durable.kill_word import KillWord, Press
-from gateway.desk.persons.release import release_press
-from gateway.desk.persons.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement, release_statement_v1
+from gateway.desk.officers.release import release_press
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import recorded_epoch, restore_kill

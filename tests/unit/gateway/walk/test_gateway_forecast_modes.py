@@ -14,7 +14,7 @@ from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.persons import stops as stopping
+from gateway.desk.officers import stops as stopping
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy as shipped

@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult
 from gateway.clock import monotonic_us
-from gateway.desk.requests import ApprovalRequest
+from gateway.desk.bodies.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

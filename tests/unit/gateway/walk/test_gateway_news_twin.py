@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.answers import intent_response
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.answers import intent_response
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.surfaces.web.views.body import Body

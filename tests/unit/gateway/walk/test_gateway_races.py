@@ -13,7 +13,7 @@ import pytest
 from audit.records.kinds import Kind
 from fix.orders.hearing import Hearing
 from fix.wire.reports import parse_inbound
-from gateway.desk.agents.order_requests import CancelRequest
+from gateway.desk.bodies.order_requests import CancelRequest
 from gateway.evidence.replay.replay import replay
 from tests.doubles.answering_broker import framed
 from tests.doubles.fix_world import PROFILE

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Ledger
-from gateway.desk.persons.governing.modes import sessions_needed
+from gateway.desk.officers.governing.modes import sessions_needed
 from gateway.installation.policies.policy import POLICIES
 from gateway.launch.threads.sessions import SessionProof, SessionTools
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference

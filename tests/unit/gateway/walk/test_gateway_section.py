@@ -14,7 +14,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
-from gateway.desk.requests import IntentRequest, IntentResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.errors import NotReadyError
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.persons import stops as stopping
+from gateway.desk.officers import stops as stopping
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.surfaces.api.app import build_api

@@ -9,7 +9,7 @@ import pytest
 from audit.records.kinds import Kind
 from fix.dialects.profile import ForeignTreatment
 from gateway import clock
-from gateway.desk.foreign import foreign_lines
+from gateway.desk.intake.foreign import foreign_lines
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.launch.threads.alarms import HEARD_LATELY_US, foreign_orders

@@ -10,7 +10,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.oversight.fairness import recorded_runs
+from gateway.desk.officers.oversight.fairness import recorded_runs
 from gateway.surfaces.web.views.plots import Caption, PlotBar, bar_chart
 from gateway.walk.journal.control.fairness import FairnessTested
 from risk.windows.fairness.cases import Fairness

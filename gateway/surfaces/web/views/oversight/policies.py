@@ -9,7 +9,7 @@ from typing import Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.governing.trials import recorded_trials
+from gateway.desk.officers.governing.trials import recorded_trials
 from gateway.installation.policies.origins import said_text
 from gateway.installation.policies.packs import packs_used
 from gateway.walk.journal.control.oversight.trials import PolicyTried

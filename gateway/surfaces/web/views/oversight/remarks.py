@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from audit.evidence.bundle import overrides_of
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.oversight.annotations import AnnotationLook, looks_of
+from gateway.desk.officers.oversight.annotations import AnnotationLook, looks_of
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.oversight.baskets import BasketView, basket_of
 

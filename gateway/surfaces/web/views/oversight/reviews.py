@@ -1,6 +1,6 @@
 """Blind reviews as page values: the samples, and one of them with a plot of closes per decision.
 
-Not here: what a reviewer may see (`gateway.desk.persons.oversight.reviews`).
+Not here: what a reviewer may see (`gateway.desk.officers.oversight.reviews`).
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
 from gateway.surfaces.web.views.formats import day, price
 from gateway.surfaces.web.views.plots import Caption, Line, line_plot
 from risk.forms.money import minor_digits

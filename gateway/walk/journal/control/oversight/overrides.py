@@ -4,7 +4,7 @@ An override is granted on record, used by the first verdict that it lifts a limi
 its end, by withdrawal or by use. A verdict says in its state which override it used; a renewal of
 the same decision may use it again, no other decision ever.
 
-Not here: who may grant (`gateway.desk.persons.governing`), what it lifts
+Not here: who may grant (`gateway.desk.officers.governing`), what it lifts
 (`risk.rules.control.overriding`).
 """
 

@@ -25,12 +25,12 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
-from gateway.desk.agents.order_requests import OrderLine
-from gateway.desk.agents.passing import WouldPass
-from gateway.desk.foreign import ForeignLine
-from gateway.desk.persons.checkpoint.waiting import HoldList
-from gateway.desk.persons.oversight.case_files import CaseLook
-from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.desk.bodies.order_requests import OrderLine
+from gateway.desk.bodies.requests import WouldPass
+from gateway.desk.holds.waiting import HoldList
+from gateway.desk.intake.foreign import ForeignLine
+from gateway.desk.officers.oversight.case_files import CaseLook
+from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
 from gateway.evidence.answers.days import FlowReport
 from gateway.evidence.answers.engine_adds import EngineAdds
 from gateway.evidence.answers.outcomes import Scores

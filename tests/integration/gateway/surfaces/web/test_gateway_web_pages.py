@@ -15,7 +15,7 @@ from audit.store.reader import LedgerReader
 from audit.tlog.cosignature import cosign
 from audit.tlog.note import parse_note
 from gateway.clock import wall_us
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

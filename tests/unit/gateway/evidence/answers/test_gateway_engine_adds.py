@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.persons.stops import begin_stop, resume
+from gateway.desk.officers.stops import begin_stop, resume
 from gateway.evidence.answers.engine_adds import (
     EngineAdds,
     adds_text,

@@ -7,7 +7,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.evidence.answers.patterns import FLOW_KINDS, PatternFlow
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.answers.policy_trial import (
     Trial,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.baskets import submit_basket
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.requests import IntentRequest
 from gateway.evidence.fairness.report import SWAPPED
 from inference.codec import vocabulary
 from inference.codec.narrative import narrative_tokens

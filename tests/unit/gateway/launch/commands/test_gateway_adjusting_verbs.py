@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.desk.persons.adjustment import adjustment_statement
-from gateway.desk.persons.statements import all_signed
+from gateway.desk.controls.statements import all_signed
+from gateway.desk.officers.adjustment import adjustment_statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import DoorAnswer

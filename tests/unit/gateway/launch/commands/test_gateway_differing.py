@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gateway.desk.persons.resolution import resolution_statement
-from gateway.desk.persons.statements import all_signed
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.controls.statements import all_signed
+from gateway.desk.officers.resolution import resolution_statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.local.client import DoorAnswer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.desk.persons.governing.overrides import OverrideRequest, override_statement
-from gateway.desk.persons.statements import all_signed
+from gateway.desk.controls.statements import all_signed
+from gateway.desk.officers.governing.overrides import OverrideRequest, override_statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.local.client import DoorAnswer

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from gateway.desk.agents.basket_requests import BasketRequest
 from gateway.desk.agents.baskets import submit_basket
-from gateway.desk.intents import author_in, decision_id_of
-from gateway.desk.requests import IntentRequest
+from gateway.desk.bodies.basket_requests import BasketRequest
+from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.intake.intents import author_in, decision_id_of
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.access.refusals import Refusals

@@ -13,7 +13,7 @@ from typing_extensions import override
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
-from gateway.desk.agents.order_requests import ReplaceRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.installation.keys.roles import Role
 from gateway.installation.keys.scopes import KeyScope
 from gateway.surfaces.api.app import build_api

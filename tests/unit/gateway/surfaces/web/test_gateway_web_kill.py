@@ -8,12 +8,12 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
-from gateway.desk.agents.order_requests import OrderLine
-from gateway.desk.agents.passing import WouldPass
-from gateway.desk.foreign import ForeignLine
-from gateway.desk.persons.checkpoint.waiting import HoldList
-from gateway.desk.persons.oversight.case_files import CaseLook
-from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.desk.bodies.order_requests import OrderLine
+from gateway.desk.bodies.requests import WouldPass
+from gateway.desk.holds.waiting import HoldList
+from gateway.desk.intake.foreign import ForeignLine
+from gateway.desk.officers.oversight.case_files import CaseLook
+from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
 from gateway.errors import ApprovalRefusedError
 from gateway.evidence.answers.days import FlowReport
 from gateway.evidence.answers.engine_adds import EngineAdds

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from gateway.desk.persons.oversight.reviews import ReviewItem, ReviewLook
+from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.oversight.reviews import review_cards
 from risk.forms.money import minor_digits, money_text, rescaled

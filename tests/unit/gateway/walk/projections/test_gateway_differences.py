@@ -6,7 +6,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.agents.order_requests import CancelRequest
+from gateway.desk.bodies.order_requests import CancelRequest
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.standing import Stage

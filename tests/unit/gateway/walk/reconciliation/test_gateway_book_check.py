@@ -8,7 +8,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.agents.order_requests import ReplaceRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.book_check import PAUSE_S, TRIES, BookCheck, CheckTools

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.agents.order_requests import ReplaceRequest
-from gateway.desk.persons.resolution import listed, resolve
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.officers.resolution import listed, resolve
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.standing import Standing
 from risk.intent import Side

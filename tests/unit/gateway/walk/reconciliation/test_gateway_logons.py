@@ -14,7 +14,7 @@ from fix.orders.reconcile import MASS_PATIENCE_US, PATIENCE_US
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
-from gateway.desk.agents.order_requests import ReplaceRequest
+from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.installation.children.fix import FixChild
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.session_orders import SessionOrders

@@ -6,8 +6,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.persons.resolution import listed, resolution_statement, resolve
-from gateway.desk.requests import ResolveRequest
+from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools

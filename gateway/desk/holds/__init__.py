@@ -1,0 +1,9 @@
+"""Orders that wait for a person: what he is shown, what becomes of his answer.
+
+Not here: what a yes covers (`risk.approved`) and the renewal after it (`gateway.walk.approval`).
+
+    waiting    the holds that wait, and those that ended last
+    sheet      what an approver is shown, and the check that he read it
+    answering  a person's answer on record
+    earlier    holds of an earlier run, taken over at a start
+"""

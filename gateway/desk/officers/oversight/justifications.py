@@ -1,0 +1,133 @@
+"""The registry of justifications: an economic reason why a proxy or region may move an order.
+
+Rules:
+- Both officers sign the terms for this ledger; the proposer's key is another person's.
+- An entry lives 180 days at most. Another one may supersede it; none is ever deleted.
+- An entry has a name (`ref`) once: the same again changes nothing, other terms are refused.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from audit.store.reader import LedgerReader
+from gateway.desk.bodies.fairness import JustificationBody
+from gateway.desk.controls.statements import all_signed, statement
+from gateway.desk.officers.oversight.swaps import recorded_swaps
+from gateway.desk.parts import DeskParts
+from gateway.errors import RequestError
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.keys.log_id import log_id
+from gateway.walk.journal.control.oversight.justifications import (
+    JUSTIFICATION_KINDS,
+    FairnessSources,
+    JustificationEntered,
+    JustificationTerms,
+    justification_entered,
+    justification_key,
+)
+
+PURPOSE: Final = "fairness justification"
+LIFE_US: Final = 180 * 86_400_000_000
+LISTED: Final = 200
+
+
+def terms_of(actor: str, body: JustificationBody) -> JustificationTerms:
+    """Return what the officers sign of an entry that this person proposes."""
+    return JustificationTerms.read(
+        {**body.model_dump(mode="json", exclude={"signatures"}), "proposer": actor}
+    )
+
+
+def justification_statement(log: str, terms: JustificationTerms) -> bytes:
+    """Return the bytes that both roles sign; the terms are JSON on one line."""
+    return statement(
+        PURPOSE,
+        log,
+        f"ref {terms.ref}",
+        f"terms {json.dumps(terms.document(), sort_keys=True)}",
+    )
+
+
+def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> dict[str, Any]:
+    """Put an entry on record; every verdict after it reads it.
+
+    Raises:
+        RequestError: terms are wrong, a signature is missing, or the name is taken.
+        AuditError: the ledger does not take it.
+    """
+    terms = terms_of(actor, body)
+    earlier = own.reader.by_key("control", justification_key(body.ref))
+    if earlier is not None:
+        if JustificationEntered.of(earlier).terms != terms:
+            raise RequestError(
+                problem=f"{body.ref} is the name of record {earlier.seq}, with other terms: give"
+                " another ref, and supersede it"
+            )
+        return {"seq": earlier.seq, "again": True, **terms.document()}
+    _refuse_terms(own, terms)
+    log = log_id(own.reader, own.origin)
+    if not all_signed(
+        justification_statement(log, terms), body.signatures, own.keyring.public_keys()
+    ):
+        raise RequestError(
+            problem="both roles, risk and compliance, must sign these terms in this ledger:"
+            " `countersign justify add` signs with --risk-key and --compliance-key"
+        )
+    entered = JustificationEntered(
+        ref=body.ref,
+        terms=terms,
+        signatures={role: body.signatures[role] for role in SIGNING_ROLES},
+        log_id=log,
+        actor_name=actor,
+    )
+    (record,) = own.tools.ledger.append(justification_entered(entered))
+    return {"seq": record.seq, "again": False, **terms.document()}
+
+
+def justifications(own: DeskParts) -> dict[str, Any]:
+    """Return entries and swaps, newest first, whether each entry is in force, and the log id."""
+    now_us, size = own.market.now_us(), own.reader.head().size
+    live = {one.ref for one in FairnessSources(own.reader).in_force(size - 1, now_us)}
+    return {
+        "log_id": log_id(own.reader, own.origin) if size else "",
+        "justifications": _entries(own.reader, live),
+        "swaps": recorded_swaps(own.reader),
+    }
+
+
+def _entries(reader: LedgerReader, live: set[str]) -> Sequence[dict[str, Any]]:
+    records = reader.records(
+        stream="control", kinds=JUSTIFICATION_KINDS, newest_first=True, limit=LISTED
+    )
+    read = ((one.seq, JustificationEntered.of(one)) for one in records)
+    return [
+        {
+            "seq": seq,
+            "in_force": one.ref in live,
+            "signed_by": sorted(one.signatures),
+            **one.terms.document(),
+        }
+        for seq, one in read
+    ]
+
+
+def _refuse_terms(own: DeskParts, terms: JustificationTerms) -> None:
+    if terms.valid_to_us <= terms.valid_from_us:
+        raise RequestError(problem="the entry ends before it begins")
+    if terms.valid_to_us - terms.valid_from_us > LIFE_US:
+        raise RequestError(problem="an entry is valid for 180 days at most; renew it then")
+    families = own.section.policy.families
+    lexicon = None if families is None else families.fairness
+    sorts = {} if lexicon is None else {one.attribute: one.sort for one in lexicon.words}
+    if sorts.get(terms.attribute) not in {"proxy", "region"}:
+        raise RequestError(
+            problem=f"{terms.attribute} is no proxy or region of the policy's lexicon; a protected"
+            " attribute is never justified"
+        )
+    if own.section.policy.of_class(terms.asset_class) is None:
+        raise RequestError(problem=f"the policy has no asset class {terms.asset_class}")
+    if terms.supersedes and (
+        own.reader.by_key("control", justification_key(terms.supersedes)) is None
+    ):
+        raise RequestError(problem=f"no entry is named {terms.supersedes}")
