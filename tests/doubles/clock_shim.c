@@ -8,17 +8,19 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 
 static long offset_s(void) {
   static long fixed = -1;
-  const char *path;
+  static const char *path;
   if (fixed < 0) {
     const char *text = getenv("CLOCK_SHIM_S");
+    /* Asked for once: a test that sets it for its children does not set its own clock. */
+    if ((path = getenv("CLOCK_SHIM"))) path = strdup(path);
     fixed = text ? atol(text) : 0;
   }
-  path = getenv("CLOCK_SHIM");
   FILE *file = path ? fopen(path, "r") : NULL;
   long seconds = 0;
   if (file) {

@@ -4,6 +4,7 @@ The gateway's folder never holds an officer's private key; both officers release
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -147,7 +148,10 @@ def test_an_empty_folder_becomes_a_served_gateway_whose_officers_keep_their_keys
         (bundle, False),
     )
     found = looked()
-    assert [found[part][0] for part in ("database", "clock", "ledger", "session")] == ["good"] * 4
+    assert [found[part][0] for part in ("database", "ledger", "session")] == ["good"] * 3
+    # The database begins with a clean environment: where a whole suite's clock is set (`make
+    # later`), its own is years behind, and the doctor must see it.
+    assert found["clock"][0] == ("mend" if "CLOCK_SHIM_S" in os.environ else "good")
     assert found["policy"][0] == "mend"
     assert "does not follow the one on record" in found["policy"][1]
     with monkeypatch.context() as patch:

@@ -1,6 +1,7 @@
 """What runs is registered and compared; modes are shown and signed; a year is assessed."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,9 @@ def test_digests_are_registered_while_stopped_and_compared(
     assert json.loads(capsys.readouterr().out)["differs"] == ["instruments"]
 
     with attached(settings) as place:
-        text = assess_year(place.reader, "countersign.local/dev", 2026)
         (registered,) = place.reader.records(kinds=(Kind.DIGESTS_REGISTERED,))
+        year = datetime.fromtimestamp(registered.recorded_at_us // 1_000_000, UTC).year
+        text = assess_year(place.reader, "countersign.local/dev", year)
         assert assess_year(place.reader, "countersign.local/dev", 1999).count("Not covered") == (
             text.count("## Art.")
         )

@@ -12,6 +12,7 @@ from audit.errors import LedgerTimeoutError, LedgerWriteError
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.clock import wall_us
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.desk.controls.turns import Turns
 from gateway.desk.officers.governing.policies import follow_policy, policy_state
@@ -32,6 +33,7 @@ from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_documen
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
+NEXT_YEAR_US = wall_us() + 366 * 86_400 * 1_000_000
 LOOSER = 35_000_000
 """No person is asked below 350,000; the shipped policy asks from 250,000 on."""
 
@@ -106,7 +108,7 @@ def test_an_order_of_an_earlier_policy_is_reduced_but_not_raised(desk: MemoryDes
         ({"parent": "0" * 64}, SIGNING_ROLES, "parent is not the active policy"),
         ({"version": 1}, SIGNING_ROLES, "version does not rise"),
         ({}, ("risk",), "UNSIGNED"),
-        ({"not_before_us": 1_830_000_000_000_000}, SIGNING_ROLES, "NOT_YET_VALID"),
+        ({"not_before_us": NEXT_YEAR_US}, SIGNING_ROLES, "NOT_YET_VALID"),
     ],
 )
 def test_what_may_not_follow_changes_nothing(
