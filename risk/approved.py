@@ -20,16 +20,15 @@ from risk.forms.canonical import JSON
 from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side, intent_digest
 from risk.policy.policy import Policy, policy_digest
+from risk.rules.catalogue import IN_VERDICTS
 from risk.verdict import Action, RuleId, Verdict, is_intact
 
 BP: Final = 10_000
 LEAF_BYTES: Final = 32
 FOR_A_PERSON: Final = frozenset(
-    {
-        *(RuleId.R10, RuleId.R15, RuleId.R20, RuleId.R27, RuleId.R29, RuleId.R31),
-        *(RuleId.R34, RuleId.R40, RuleId.R42, RuleId.R45, RuleId.R46),
-        RuleId.R48,
-    }
+    rule.rule_id
+    for rule in IN_VERDICTS
+    if any(check.breach is Action.HOLD for check in rule.checks)
 )
 """The rules that hold an order for a person; he may release no other."""
 _ALONE: Final = (RuleId.R31,)

@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from risk.forms.canonical import RANGE
 from risk.intent import Intent, intent_digest
-from risk.policy.numbers import Numbers, RuleRefusal, numbers_of
-from risk.policy.policy import ALWAYS_ARMED, UNNAMED, Policy, policy_digest
-from risk.rules.catalogue import RULES_1, rules_of
+from risk.numbers.plain import Numbers, RuleRefusal, numbers_of
+from risk.numbers.sections import ALWAYS_ARMED
+from risk.policy.judging import RULES_1, rules_of
+from risk.policy.policy import Policy, policy_digest
 from risk.rules.control.overriding import lifted
 from risk.rules.control.stops import stop_results
 from risk.rules.rule import Check, Measured, Rule, RuleCase, run, whole
@@ -303,7 +304,7 @@ def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
 
 def _row(numbers: Numbers, rule: Rule, first: int) -> _Row:
     armed, note = True, ""
-    if rule.rule_id not in ALWAYS_ARMED and rule.rule_id not in UNNAMED:
+    if rule.named and rule.rule_id not in ALWAYS_ARMED:
         arming = numbers.arming_of(rule.rule_id)
         armed, note = arming.armed, "" if arming.armed else arming.reason
     size = len(rule.checks)

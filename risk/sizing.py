@@ -144,7 +144,7 @@ def size_within(
     limits = policy.families.horizon
     twice_lot = (quote.bid_ticks + quote.ask_ticks) * instrument.unit_minor
     try:
-        losses = losses_under(policy, policy.families, paths, book, instrument.symbol, twice_lot)
+        losses = losses_under(policy.account, limits, paths, book, instrument.symbol, twice_lot)
         left_bp, budgets = inside(
             limits,
             losses,

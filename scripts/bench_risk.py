@@ -21,8 +21,8 @@ import msgspec
 
 from risk.evaluate import evaluate
 from risk.intent import Intent
+from risk.policy.judging import rules_of
 from risk.policy.policy import Policy
-from risk.rules.catalogue import rules_of
 from risk.state.book import Book
 from risk.state.busts import BookFold
 from risk.state.inputs.inputs import Inputs

@@ -5,7 +5,8 @@
 Like SQLite's amalgamation, the file has the docstring of the last part, every import once, and then
 the parts in order, without their imports of each other. The output depends on the parts only; a
 test holds it equal to the file in the tree. The part `kinds` and the kinds in `verify.mjs` are
-written from the table of kinds (`audit/records/kinds.py`) first.
+written from the table of kinds (`audit/records/kinds.py`) first, the part `checks` from the rules
+(`risk/rules/catalogue.py`).
 
 Rules (the error names the part and the line that break one):
 - a part imports the standard library, cryptography, and names of the parts above it, at its top;
@@ -23,11 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from audit.records.kinds import KINDS
+from risk.rules.catalogue import RULES
+from risk.verdict import RuleId
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "audit" / "verifier" / "parts"
 BUILT = ROOT / "audit" / "verifier" / "verify.py"
 SECOND = ROOT / "audit" / "verifier" / "verify.mjs"
+CHECKS = PARTS / "contents" / "statements" / "checks.py"
+READABLE = "policy_readable intent_readable state_readable"
 TABLE = ("//STATEMENTS-BEGIN written by `make verifier`\n", "//STATEMENTS-END\n")
 SAYS = "The kinds of version 1 that this file interprets; of others it verifies the bytes only."
 NAMES = ("//KINDS-BEGIN written by `make verifier`\n", "//KINDS-END\n")
@@ -50,6 +55,7 @@ ORDER = (
     "contents.approvals",
     "contents.fills",
     "contents.statements.table",
+    "contents.statements.checks",
     "contents.statements.messages",
     "contents.statements.positions",
     "contents.statements.seen",
@@ -237,7 +243,7 @@ def with_table(text: str, folder: Path = PARTS) -> str:
     table = {one.id: sorted(one.judges) for one in space["STATEMENTS"] if not one.apart}
     rows = "".join(f"  {name}: {json.dumps(kinds)},\n" for name, kinds in table.items())
     checks = "".join(
-        f'  ["{rule}", {json.dumps(sorted(names))}],\n' for rule, names in space["CHECKS"].items()
+        f'  ["{rule}", {json.dumps(sorted(names.split()))}],\n' for rule, names in _checks()
     )
     lines = f"const STATEMENTS = {{\n{rows}}};\nconst CHECKS = new Map([\n{checks}]);\n"
     return _between(TABLE, text, lines)
@@ -270,10 +276,32 @@ def _names(indent: str) -> str:
     return textwrap.fill(" ".join(KINDS), 100, initial_indent=indent, subsequent_indent=indent)
 
 
+def checks_part() -> str:
+    """Return the part with the checks of the rules that a policy names."""
+    rows = "".join(f"{rule} {names}\n" for rule, names in _checks())
+    return (
+        '"""The checks of each rule that a policy names; a verdict has one result of each.\n\n'
+        'Written by `make verifier` from the rules; do not edit.\n"""\n\n'
+        f'_CHECKS = """\n{rows}"""\n'
+        "CHECKS = {\n"
+        "    rule: frozenset(checks)\n"
+        "    for rule, *checks in (line.split() for line in _CHECKS.strip().splitlines())\n"
+        "}\n"
+    )
+
+
+def _checks() -> Iterator[tuple[str, str]]:
+    """Yield the id of each rule and the names of its checks; R00 says what is readable as well."""
+    for rule in RULES:
+        names = " ".join(check.name for check in rule.checks)
+        yield rule.rule_id, f"{READABLE} {names}" if rule.rule_id is RuleId.R00 else names
+
+
 def main() -> int:
     """Write the verifiers; return 1 if a part breaks a rule."""
     try:
         (PARTS / "kinds.py").write_text(kinds_part(), "utf-8")
+        CHECKS.write_text(checks_part(), "utf-8")
         BUILT.write_text(built(), "utf-8")
         SECOND.write_text(with_kinds(with_table(SECOND.read_text("utf-8"))), "utf-8")
     except PartError as error:

@@ -2765,11 +2765,13 @@ STATEMENTS = (
 )
 """In the order of the walk. Kind "*" is every kind, "decision" each of a decision's stream."""
 
-CHECKS = {
-    rule: frozenset(checks)
-    for rule, *checks in (
-        line.split()
-        for line in """
+
+# ---------------------------------------------------------------- checks
+# The checks of each rule that a policy names; a verdict has one result of each.
+#
+# Written by `make verifier` from the rules; do not edit.
+
+_CHECKS = """
 R00 policy_readable intent_readable state_readable policy subject clock_behind
 R01 latch epoch
 R02 strategy side
@@ -2818,10 +2820,11 @@ R50 look_age disk_free clock_step
 R51 differences
 R52 shortfall trip_chance paths paths_age
 R53 ladder growing quoted
-""".strip().splitlines()
-    )
+"""
+CHECKS = {
+    rule: frozenset(checks)
+    for rule, *checks in (line.split() for line in _CHECKS.strip().splitlines())
 }
-"""The checks of each rule that a policy names; a verdict has one result of each."""
 
 
 # ---------------------------------------------------------------- messages

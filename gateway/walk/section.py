@@ -40,8 +40,9 @@ from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, KeptOrders, Terms
 from risk.evaluate import evaluate
 from risk.intent import Intent
+from risk.numbers.standing import PolicyStatus
 from risk.policy.policy import Policy
-from risk.policy.signing import PolicyStatus, SignedPolicy, check_signatures, status_at
+from risk.policy.signing import SignedPolicy, check_signatures, status_at
 from risk.state.book import Book, Released, apply
 from risk.state.busts import BookFold
 from risk.state.state import KillState, RiskState, Stop, relevant_history

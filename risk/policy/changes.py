@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Final, cast
 
 from risk.forms.canonical import JSON
-from risk.policy.families.families import loosening
-from risk.policy.families.looser import Looser
+from risk.numbers.looser import Looser
 from risk.policy.policy import Policy, policy_document
+from risk.rules.catalogue import loosening
 
 HIGHER_LOOSENS: Final = frozenset(
     {

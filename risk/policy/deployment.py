@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from risk.policy.stated import Count, Micros, PolicyModel
+from risk.numbers.stated import Count, Micros, PolicyModel
 
 
 class DeploymentLimits(PolicyModel):

@@ -16,9 +16,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from risk.errors import PolicyError
 from risk.forms.canonical import JSON, digest
+from risk.numbers.stated import Day, Name, PackCode, PackUsed, PolicyModel, Text, Whole
 from risk.policy.changes import HIGHER_LOOSENS, LOWER_LOOSENS
 from risk.policy.policy import RULES_OF_2
-from risk.policy.stated import Day, Name, PackCode, PackUsed, PolicyModel, Text, Whole
 from risk.verdict import RuleId
 
 Mark = Literal["S", "m", "O"]

@@ -11,7 +11,6 @@ Rules:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -19,34 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from risk.forms.canonical import JSON, Reader, canonical_bytes
 from risk.forms.documents import document_of, value_of
+from risk.numbers.standing import PolicyStanding, PolicyStatus
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 
 SIGNING_ROLES: Final = ("risk", "compliance")
-
-
-class PolicyStanding(StrEnum):
-    """Whether a policy may be used for verdicts."""
-
-    ACTIVE = "ACTIVE"
-    UNSIGNED = "UNSIGNED"
-    NOT_YET_VALID = "NOT_YET_VALID"
-    EXPIRED = "EXPIRED"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyStatus:
-    """Result of verification.
-
-    Attributes:
-        policy_digest: The policy verified; `evaluate` refuses under any other.
-        checked_at_us: Wall-clock time of the check.
-        signed_by: Valid signers as "role:signer", sorted.
-    """
-
-    policy_digest: str
-    standing: PolicyStanding
-    checked_at_us: int
-    signed_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

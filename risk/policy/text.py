@@ -14,8 +14,9 @@ from typing import Final
 from pydantic import BaseModel, ValidationError
 
 from risk.errors import PolicyError
-from risk.policy.policy import ClassPolicy, Policy, parse_policy
-from risk.policy.stated import Stated
+from risk.numbers.sections import ClassPolicy
+from risk.numbers.stated import Stated
+from risk.policy.policy import Policy, parse_policy
 
 Place = tuple[str | int, ...]
 
@@ -144,9 +145,9 @@ def _title(part: BaseModel) -> str:
 
 
 def _notes(part: BaseModel) -> dict[str, str]:
-    """Return what the class's docstring says of its fields."""
-    listed = (type(part).__doc__ or "").partition("Attributes:")[2]
-    rows = (line.strip().partition(": ") for line in listed.splitlines())
+    """Return what the docstrings of the class and of those it is made of say of its fields."""
+    listed = [(kind.__doc__ or "").partition("Attributes:")[2] for kind in type(part).__mro__]
+    rows = (line.strip().partition(": ") for text in listed for line in text.splitlines())
     return {name: said for name, _, said in rows if said}
 
 

@@ -71,3 +71,5 @@ R26: Final = Rule(
     ),
     measure=_confidence,
 )
+
+RULES: Final = (R26,)

@@ -115,3 +115,5 @@ R25: Final = Rule(
     ),
     measure=_inputs,
 )
+
+RULES: Final = (R24, R25)

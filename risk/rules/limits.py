@@ -187,3 +187,5 @@ R09: Final = Rule(
     ),
     measure=_leverage,
 )
+
+RULES: Final = (R03, R04, R05, R06, R07, R08, R09)

@@ -89,3 +89,5 @@ R12: Final = Rule(
     ),
     measure=_drawdown,
 )
+
+RULES: Final = (R11, R12)

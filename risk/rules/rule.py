@@ -18,15 +18,13 @@ from msgspec import Struct
 
 from risk.forms.canonical import RANGE
 from risk.intent import Intent
-from risk.policy.families.families import Families
-from risk.policy.numbers import BROKEN, Numbers, Refusing, RuleRefusal, numbers_of
-from risk.policy.policy import (
+from risk.numbers.plain import BROKEN, Numbers, Refusing, RuleRefusal, numbers_of
+from risk.numbers.sections import (
     ALWAYS_ARMED,
-    UNNAMED,
     Arming,
     ClassPolicy,
+    ForEveryInstrument,
     InstrumentPolicy,
-    Policy,
 )
 from risk.state.inputs.inputs import Inputs
 from risk.state.state import RiskState
@@ -78,7 +76,8 @@ class RuleCase:
         policy: The policy's numbers, those that hold for every instrument.
         for_instrument: Its section of the intent's instrument.
         for_class: Its section of that instrument's class.
-        families: Its numbers of the rules of format 2.
+        families: Its numbers of the rules of format 2. A rule reads those that it declares:
+            `limits: MoveLimits = case.families.liquidity`.
         inputs: What the gateway gathered for the rules of format 2.
         memo: What several rules measure alike, for this intent.
     """
@@ -87,16 +86,16 @@ class RuleCase:
         *("policy", "policy_digest", "intent_digest", "state", "intent", "inputs", "numbers"),
         *("for_instrument", "for_class", "families", "memo"),
     )
-    policy: Policy
+    policy: ForEveryInstrument
     for_instrument: InstrumentPolicy
     for_class: ClassPolicy
-    families: Families
+    families: Any
     inputs: Inputs
 
     def __init__(
         self,
         *,
-        policy: Policy,
+        policy: object,
         policy_digest: str,
         intent_digest: str,
         state: RiskState,
@@ -117,12 +116,6 @@ class RuleCase:
         inputs: Any = getattr(state, "inputs", BROKEN)
         self.inputs = _NO_INPUTS if inputs is None else inputs
         self.memo = Memo()
-
-    def arming_of(self, rule: RuleId) -> Arming:
-        """The entry of a rule in the class of the intent's instrument, or a refusal."""
-        if rule in UNNAMED:
-            return Arming(rule=rule, armed=True, reason="")
-        return self.numbers.arming_of(rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +155,24 @@ class Measured(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule; `measure` is pure, measures all checks in order, and refuses if it raises."""
+    """A rule; `measure` is pure, measures all checks in order, and refuses if it raises.
+
+    Attributes:
+        conduct: It is about patterns of own orders: who submits an order is not told that it was
+            this rule that refused it.
+        named: Each class of a policy arms or disarms it. The others judge where the policy has what
+            they read, or while their stop is in force.
+        unarmed: Why a first draft of a policy does not arm it; empty: it does.
+    """
 
     rule_id: RuleId
     version: int
     title: str
     checks: tuple[Check, ...]
     measure: Callable[[RuleCase], tuple[Measured, ...]]
+    conduct: bool = False
+    named: bool = True
+    unarmed: str = ""
 
 
 def whole(value: object) -> int:
@@ -217,8 +221,8 @@ def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
     """Return the result of every check of a rule; never raises."""
     arming = _ALWAYS
     try:
-        if rule.rule_id not in ALWAYS_ARMED:
-            arming = case.arming_of(rule.rule_id)
+        if rule.named and rule.rule_id not in ALWAYS_ARMED:
+            arming = case.numbers.arming_of(rule.rule_id)
         measured = rule.measure(case)
         pairs = zip(rule.checks, measured, strict=True)
         return tuple([_judge(rule, check, found, arming) for check, found in pairs])

@@ -12,7 +12,7 @@ from inference.forecast.forecast import Forecast
 from risk.forms.canonical import JSON, digest
 from risk.forms.documents import document_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
-from risk.policy.signing import PolicyStatus
+from risk.numbers.standing import PolicyStatus
 from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.override import Override

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from risk.intent import Intent, Side
+from risk.numbers.standing import PolicyStanding
 from risk.policy.policy import Policy
-from risk.policy.signing import PolicyStanding
 from risk.state.book import DayStarted, Marked, MessageSent
 from risk.state.state import KillState, Phase, RiskState, seen
 from risk.verdict import Action, Reason

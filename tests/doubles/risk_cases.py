@@ -9,8 +9,8 @@ import risk
 from inference.forecast.forecast import Forecast, ForecastSource
 from risk.forms.documents import value_of
 from risk.intent import Intent, Side, TimeInForce, intent_digest
+from risk.numbers.standing import PolicyStanding, PolicyStatus
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
-from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.rules.rule import RuleCase
 from risk.state.book import (
     Book,

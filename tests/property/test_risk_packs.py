@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.installation.policies.packs import newest
+from risk.numbers.sections import ALWAYS_ARMED
 from risk.policy.changes import HIGHER_LOOSENS, LOWER_LOOSENS, loosened
 from risk.policy.jurisdiction import BarredClass, Pack, PackLimit, PackRule
 from risk.policy.merging import kept, merged, origins
 from risk.policy.policy import (
-    ALWAYS_ARMED,
     RULES_OF_2,
     Policy,
     parse_policy,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from risk.evaluate import evaluate
+from risk.policy.judging import rules_of
 from risk.policy.policy import Policy
-from risk.rules.catalogue import rules_of
 from risk.rules.limits import R04
 from risk.rules.rule import Measured, RuleCase, run
 from risk.verdict import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from risk.evaluate import evaluate
 from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side
+from risk.policy.judging import rules_of
 from risk.policy.policy import policy_document, policy_from_document
-from risk.rules.catalogue import rules_of
 from risk.rules.messages.rates import used_micro
 from risk.state.state import RiskState, seen, state_document
 from risk.verdict import Action, Bound, Outcome, verdict_document, verdict_from_document

@@ -31,30 +31,31 @@ from tests.doubles.set_clock import ShimmedClock
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
 DAY_S = 86_400
-TEN_O_CLOCK_S = 36_000
 
 
-def set_clocks(shimmed: ShimmedClock, ahead_s: int, patch: pytest.MonkeyPatch) -> None:
-    """Set every clock so many seconds ahead; each process has it from its next start on."""
-    shimmed.set(ahead_s)
+def next_morning(broker: OutsideBroker, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Set every clock a day ahead, and begin the broker's session anew, as by night.
+
+    The desk has the clock from its next start on.
+    """
+    shimmed = ShimmedClock(folder)
+    shimmed.set(DAY_S)
     for name, value in shimmed.environment.items():
         patch.setenv(name, value)
     ahead = SimpleNamespace(
-        time_ns=lambda: time.time_ns() + ahead_s * 10**9,  # noqa: TID251 - moved on purpose
+        time_ns=lambda: time.time_ns() + DAY_S * 10**9,  # noqa: TID251 - moved on purpose
         monotonic_ns=time.monotonic_ns,
         sleep=time.sleep,
     )
     patch.setattr(clock, "time", ahead)
+    broker.restart_at_1()
 
 
 def test_reports_are_booked_or_told_and_what_was_resolved_never_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Issue 27, items 1 to 3: repro r01, r03, r11, r12, r21 on a whole gateway."""
-    engine, shimmed = (*OTHER_ENGINE, "DESK"), ShimmedClock(tmp_path)
-    # The first three starts are on one day, whenever the test runs.
-    morning_s = (TEN_O_CLOCK_S - clock.wall_us() // 1_000_000) % DAY_S
-    set_clocks(shimmed, morning_s, monkeypatch)
+    engine = (*OTHER_ENGINE, "DESK")
     monkeypatch.setenv("COUNTERSIGN_FIX__CANCEL_AT_STOP", "false")
     with outside_broker(tmp_path / "broker", engine, *SCRIPT) as broker:
         profile = edited(
@@ -76,8 +77,7 @@ def test_reports_are_booked_or_told_and_what_was_resolved_never_comes_back(
             starts_again(scene)
             play(scene, THIRD)
             desk.stop()
-            set_clocks(shimmed, morning_s + DAY_S, monkeypatch)
-            broker.restart_at_1()  # without its numbers, as by night
+            next_morning(broker, tmp_path, monkeypatch)
             desk.start()
             desk.ready()
             play(scene, MORNING)

@@ -36,8 +36,8 @@ from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
 from risk.evaluate import evaluate
 from risk.forms.canonical import JSON
+from risk.numbers.standing import PolicyStanding, PolicyStatus
 from risk.policy.policy import Policy, policy_digest, policy_from_document
-from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.policy.trial import Retried, trial_digest, trial_document, trial_said
 from risk.state.state import RiskState
 from risk.verdict import Verdict

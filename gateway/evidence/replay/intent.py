@@ -45,8 +45,8 @@ from risk.approved import Approval
 from risk.evaluate import evaluate
 from risk.forms.documents import document_of, value_of
 from risk.intent import Intent
+from risk.numbers.standing import PolicyStatus
 from risk.policy.policy import Policy
-from risk.policy.signing import PolicyStatus
 from risk.state.book import Book, Released, apply
 from risk.state.inputs.inputs import Inputs
 from risk.state.inputs.override import Override

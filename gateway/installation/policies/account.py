@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from gateway.installation.policies.classes import ALWAYS_OPEN, STARTS, restated
 from gateway.installation.policies.traded import TradedInstrument, said
+from risk.numbers.stated import PolicyModel
 from risk.policy.policy import Policy
-from risk.policy.stated import PolicyModel
 from risk.verdict import RuleId
 
 EQUITY_MINOR: Final = 100_000_000

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.installation.policies.traded import TradedInstrument, named
-from risk.policy.policy import Arming, ClassPolicy
-from risk.policy.stated import Stated
+from risk.numbers.sections import Arming, ClassPolicy
+from risk.numbers.stated import Stated
+from risk.rules.catalogue import RULES
 from risk.verdict import RuleId
 
 STARTING: Final = "Starting value"
 """The first words of every reason that no officer has decided on yet."""
+_UNARMED: Final = {rule.rule_id: rule.unarmed for rule in RULES}
 _WIDTH_OF_VOLATILITY: Final = 655_350
 """Width of a 90 % interval of ten daily bars, in 1e-8, for 1 % of volatility a year: twice
 1.645 standard deviations, times the square root of 10 of 252 days."""
@@ -270,13 +272,8 @@ def _unarmed(
                 f" whether the feed of these {start.about} says it: without it every intent would"
                 " be refused. Arm it once quotes carry the day's volume."
             )
-        case RuleId.R46:
-            return (
-                "One pair of models decides every strategy: its share is always the whole. Arm it"
-                " where strategies rest on several models."
-            )
         case _:
-            return ""
+            return _UNARMED[rule]
 
 
 def _always_open(own: Sequence[TradedInstrument]) -> bool:

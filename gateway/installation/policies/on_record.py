@@ -15,13 +15,9 @@ from gateway.errors import SettingsError
 from gateway.installation.keys.succession import OfficerHistory
 from gateway.installation.policies.cooling import early_said
 from gateway.installation.policies.trials import untried_said
+from risk.numbers.standing import PolicyStanding
 from risk.policy.policy import Policy, policy_digest, policy_from_document
-from risk.policy.signing import (
-    PolicyStanding,
-    SignedPolicy,
-    signed_policy_from_document,
-    verify_signatures,
-)
+from risk.policy.signing import SignedPolicy, signed_policy_from_document, verify_signatures
 
 
 class PolicyOnRecord(TypedFields, frozen=True, kw_only=True):

@@ -10,10 +10,10 @@ from typing import Final
 
 from gateway.errors import RequestError
 from risk.errors import PolicyError
+from risk.numbers.stated import PackUsed
 from risk.policy.jurisdiction import Pack, pack_digest, parse_pack
 from risk.policy.merging import kept
 from risk.policy.policy import Policy
-from risk.policy.stated import PackUsed
 
 FOLDER: Final = Path(__file__).parents[3] / "risk" / "policy" / "packs"
 NAMED_MAX: Final = 3

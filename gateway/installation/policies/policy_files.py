@@ -34,11 +34,11 @@ from gateway.installation.policies.traded import TradedInstrument
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from risk.errors import RiskError
+from risk.numbers.standing import PolicyStanding
 from risk.policy.changes import policy_changes
 from risk.policy.policy import MAX_POLICY_BYTES, Policy, parse_policy, policy_digest
 from risk.policy.signing import (
     PolicySignature,
-    PolicyStanding,
     SignedPolicy,
     policy_statement,
     sign_policy,

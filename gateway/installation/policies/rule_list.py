@@ -11,7 +11,8 @@ from inspect import cleandoc
 
 from gateway.errors import RequestError
 from risk.forms.canonical import JSON
-from risk.policy.policy import ALWAYS_ARMED, RULES_OF_1, UNNAMED
+from risk.numbers.sections import ALWAYS_ARMED
+from risk.policy.policy import RULES_OF_1
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 from risk.verdict import RuleId
@@ -83,6 +84,6 @@ def _format(rule: Rule) -> str:
         return "armed where the policy has a lexicon of fairness"
     if rule.rule_id is RuleId.R54:
         return "armed where the policy has a deny list"
-    if rule.rule_id in UNNAMED:
+    if not rule.named:
         return "armed while its stop is in force"
     return "format 1 and 2" if rule.rule_id in RULES_OF_1 else "format 2"

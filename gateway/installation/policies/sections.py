@@ -16,7 +16,8 @@ from typing import Final
 from gateway.installation.policies.account import BP, EQUITY_MINOR, account_changes, equity_of
 from gateway.installation.policies.classes import STARTS, class_section, restated
 from gateway.installation.policies.traded import TradedInstrument, currency_of, listed, said
-from risk.policy.policy import InstrumentPolicy, Policy
+from risk.numbers.sections import InstrumentPolicy
+from risk.policy.policy import Policy
 
 _ROOM_PCT: Final = 125
 """A position may grow by a quarter above the exposure that the sizing aims at: prices move."""

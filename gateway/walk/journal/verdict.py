@@ -20,8 +20,8 @@ from risk.approved import Approval, approval_document, approval_of, approve, ban
 from risk.errors import ApprovalError
 from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
+from risk.numbers.standing import PolicyStatus
 from risk.policy.policy import Policy
-from risk.policy.signing import PolicyStatus
 from risk.state.inputs.inputs import Inputs
 from risk.state.state import KillState, Quote, RiskState
 from risk.verdict import Action, Verdict, verdict_document, verdict_from_document, version_of

@@ -20,7 +20,7 @@ from gateway.walk.projections.differences import EVERY, Difference, RecordsPort
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
 from risk.intent import Side
-from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.numbers.lexicon import FairnessLexicon
 from risk.policy.policy import Policy
 from risk.state.activity import LAST, ActivityFold
 from risk.state.book import Book, Filled

@@ -12,13 +12,25 @@ Source: 17 CFR 240.15c3-5(c)(1)(ii); final notices of the FCA and the PRA of May
 2 May 2022.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Intent
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Minor, PolicyModel
 from risk.rules.exposure import order_minor
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
 from risk.state.state import Quote
 from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+class BasketLimits(PolicyModel):
+    """The value of a basket.
+
+    Attributes:
+        basket_max: Value of all orders of one basket together.
+    """
+
+    basket_max: Annotated[Minor, Looser.HIGHER]
 
 
 def worst_minor(intent: Intent, quote: Quote, unit_minor: int) -> int:
@@ -33,12 +45,9 @@ def _basket(case: RuleCase) -> tuple[Measured, ...]:
     basket = case.inputs.basket
     if basket is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
-    return (
-        Measured(
-            observed=whole(counted(basket.others_minor) + order_minor(case)),
-            limit=case.families.account.basket_max.value,
-        ),
-    )
+    together = whole(counted(basket.others_minor) + order_minor(case))
+    limits: BasketLimits = case.families.account
+    return (Measured(observed=together, limit=limits.basket_max.value),)
 
 
 R21: Final = Rule(
@@ -52,3 +61,5 @@ R21: Final = Rule(
     ),
     measure=_basket,
 )
+
+RULES: Final = (R21,)

@@ -8,12 +8,26 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(5).
 """
 
 from collections.abc import Collection
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, PolicyModel
 from risk.rules.exposure import exposure, pending
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, ratio_up
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class ConcentrationLimits(PolicyModel):
+    """Shares of equity, in one instrument and in one sector.
+
+    Attributes:
+        instrument_share_max: Share of equity in one instrument; above it a person decides.
+        sector_share_max: Share of equity in one sector; above it a person decides.
+    """
+
+    instrument_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    sector_share_max: Annotated[BasisPoints, Looser.HIGHER]
 
 
 def _standing(case: RuleCase, symbols: Collection[str]) -> int:
@@ -40,7 +54,8 @@ def _of_sector(case: RuleCase) -> frozenset[str]:
 
 
 def _concentration(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = exposure(case), case.families.account
+    found = exposure(case)
+    limits: ConcentrationLimits = case.families.account
     waived = Reason.REDUCES_RISK if found.reduces else None
     own_value = _standing(case, {case.intent.instrument}) + found.order_minor
     sector_value = _standing(case, _of_sector(case)) + found.order_minor
@@ -80,3 +95,5 @@ R10: Final = Rule(
     ),
     measure=_concentration,
 )
+
+RULES: Final = (R10,)

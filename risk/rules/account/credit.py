@@ -5,8 +5,10 @@ An order that only reduces risk is exempt from both.
 Source: 17 CFR 240.15c3-5(c)(1)(i); FINRA rule 4210(d)(2).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Minor, PolicyModel
 from risk.rules.exposure import exposure, pending
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
@@ -14,8 +16,21 @@ from risk.state.inputs.reference import Reference
 from risk.verdict import Reason, RuleId, Scope, Unit
 
 
+class CreditLimits(PolicyModel):
+    """The credit line.
+
+    Attributes:
+        credit_max: Everything held and pending; the broker's line or less.
+        credit_warn_at: Share of the line above which a result warns.
+    """
+
+    credit_max: Annotated[Minor, Looser.HIGHER]
+    credit_warn_at: Annotated[BasisPoints, Looser.HIGHER]
+
+
 def _credit(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = exposure(case), case.families.account
+    found = exposure(case)
+    limits: CreditLimits = case.families.account
     line = limits.credit_max.value
     return (
         Measured(
@@ -76,3 +91,5 @@ R23: Final = Rule(
     ),
     measure=_margin,
 )
+
+RULES: Final = (R22, R23)

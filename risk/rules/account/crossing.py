@@ -46,3 +46,5 @@ R17: Final = Rule(
     ),
     measure=_crossing,
 )
+
+RULES: Final = (R17,)

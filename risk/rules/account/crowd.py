@@ -11,16 +11,31 @@ Rules:
 Source: own choice; no regulator sets these numbers.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, PolicyModel
 from risk.rules.exposure import exposure
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, ratio_up
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
+class CrowdLimits(PolicyModel):
+    """How much one model decides, and how alike strategies are.
+
+    Attributes:
+        model_share_max: Share of the firm's gross value that forecasts of one model decided.
+        agreement_max: Share of pairs of strategies that last wanted the same side.
+    """
+
+    model_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    agreement_max: Annotated[BasisPoints, Looser.HIGHER]
+
+
 def _crowd(case: RuleCase) -> tuple[Measured, ...]:
-    crowd, forecast, limits = case.inputs.crowd, case.state.forecast, case.families.account
+    crowd, forecast = case.inputs.crowd, case.state.forecast
+    limits: CrowdLimits = case.families.account
     if crowd is None or forecast is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     counted(crowd.basis_seq)
@@ -65,4 +80,8 @@ R46: Final = Rule(
         ),
     ),
     measure=_crowd,
+    unarmed="One pair of models decides every strategy: its share is always the whole. Arm it where"
+    " strategies rest on several models.",
 )
+
+RULES: Final = (R46,)

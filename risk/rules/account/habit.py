@@ -9,16 +9,33 @@ Source: 17 CFR 240.15c3-5(c)(1)(ii).
 """
 
 from statistics import median_low
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, PolicyModel
 from risk.rules.exposure import order_minor
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, positive
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
+class HabitLimits(PolicyModel):
+    """How far above what is usual an order may be.
+
+    Attributes:
+        habit_lots_times: An order's quantity, in medians of the last fifty orders.
+        habit_value_times: An order's value, in the largest of them.
+        habit_from: Orders below which half of the order limits stand in.
+    """
+
+    habit_lots_times: Annotated[Count, Looser.HIGHER]
+    habit_value_times: Annotated[Count, Looser.HIGHER]
+    habit_from: Annotated[Count, Looser.LOWER]
+
+
 def _habit(case: RuleCase) -> tuple[Measured, ...]:
-    orders, limits = activity_of(case).orders, case.families.account
+    orders = activity_of(case).orders
+    limits: HabitLimits = case.families.account
     lots_max = case.for_instrument.order_qty_max.value // 2
     value_max = case.policy.account.order_notional_max.value // 2
     if len(orders) >= limits.habit_from.value:
@@ -52,3 +69,5 @@ R20: Final = Rule(
     ),
     measure=_habit,
 )
+
+RULES: Final = (R20,)

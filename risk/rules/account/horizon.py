@@ -15,14 +15,14 @@ from risk.errors import PathsError
 from risk.intent import Side
 from risk.rules.exposure import equity_of, lots_around, reduces, side_of, touch
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
-from risk.state.paths.budgets import losses_under
+from risk.state.paths.budgets import HorizonLimits, losses_under
 from risk.state.paths.joint import BookPaths
 from risk.state.paths.losses import Estimate
 from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 
 def _horizon(case: RuleCase) -> tuple[Measured, ...]:
-    limits = case.families.horizon
+    limits: HorizonLimits = case.families.horizon
     exempt = Reason.REDUCES_RISK if reduces(case) else None
     paths = case.inputs.paths
     found = None if paths is None else _estimate(case, paths)
@@ -63,7 +63,9 @@ def _estimate(case: RuleCase, paths: BookPaths) -> Estimate | None:
     quoted = sum(touch(case)) * positive(case.state.instrument.unit_minor)
     book, symbol = case.state.book, case.intent.instrument
     try:
-        losses = losses_under(case.policy, case.families, paths, book, symbol, quoted)
+        losses = losses_under(
+            case.policy.account, case.families.horizon, paths, book, symbol, quoted
+        )
     except PathsError:
         return None
     return losses.at(after)
@@ -102,3 +104,5 @@ R52: Final = Rule(
     ),
     measure=_horizon,
 )
+
+RULES: Final = (R52,)

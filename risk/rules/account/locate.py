@@ -11,12 +11,24 @@ Not here: the price restriction after a fall of ten percent, which needs the nat
 Source: Regulation SHO, 17 CFR 242.203(b)(1).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Micros, PolicyModel
 from risk.rules.exposure import exposure
 from risk.rules.market.liquidity import listed, reference_age
 from risk.rules.rule import Check, Measured, Rule, RuleCase, counted
 from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+class LocateLimits(PolicyModel):
+    """How old a locate may be.
+
+    Attributes:
+        locate_age_max: Age of the table of instruments that says what may be sold short.
+    """
+
+    locate_age_max: Annotated[Micros, Looser.HIGHER]
 
 
 def _located(case: RuleCase) -> tuple[Measured, ...]:
@@ -26,9 +38,13 @@ def _located(case: RuleCase) -> tuple[Measured, ...]:
         if said is not None:
             counted(said)
     waived = None if short else Reason.NOT_SHORT
+    located = Measured(
+        observed=short, limit=counted(row.locate_lots) if short else 0, waived=waived
+    )
+    limits: LocateLimits = case.families.liquidity
     return (
-        Measured(observed=short, limit=counted(row.locate_lots) if short else 0, waived=waived),
-        Measured(observed=age, limit=case.families.liquidity.locate_age_max.value, waived=waived),
+        located,
+        Measured(observed=age, limit=limits.locate_age_max.value, waived=waived),
     )
 
 
@@ -44,3 +60,5 @@ R19: Final = Rule(
     ),
     measure=_located,
 )
+
+RULES: Final = (R19,)

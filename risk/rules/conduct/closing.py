@@ -9,9 +9,11 @@ Rules:
 Source: Delegated Regulation (EU) 2016/522 Annex II, indicator A(e).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Micros, PolicyModel
 from risk.rules.exposure import side_of, touch
 from risk.rules.limits import BP
 from risk.rules.rule import (
@@ -27,8 +29,21 @@ from risk.rules.rule import (
 from risk.verdict import Reason, RuleId, Scope, Unit
 
 
+class ClosingShareLimits(PolicyModel):
+    """Own share around open and close.
+
+    Attributes:
+        closing_window: Time after the open and before the close in which a share counts.
+        closing_share_max: Own share of what traded in that window, with the new order.
+    """
+
+    closing_window: Annotated[Micros, Looser.LOWER]
+    closing_share_max: Annotated[BasisPoints, Looser.HIGHER]
+
+
 def _closing(case: RuleCase) -> tuple[Measured, ...]:
-    session, limits = case.inputs.session, case.families.conduct
+    session = case.inputs.session
+    limits: ClosingShareLimits = case.families.conduct
     if session is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     limit, (bid, ask) = positive(case.intent.limit_ticks), touch(case)
@@ -61,4 +76,7 @@ R43: Final = Rule(
         ),
     ),
     measure=_closing,
+    conduct=True,
 )
+
+RULES: Final = (R43,)

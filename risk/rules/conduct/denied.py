@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from risk.intent import Side
-from risk.policy.families.listed.denied import DeniedShape, DenyList
+from risk.numbers.denied import DeniedShape, DenyList
 from risk.rules.conduct.shapes import own_levels
 from risk.rules.exposure import side_of
 from risk.rules.limits import BP
@@ -52,7 +52,8 @@ def _reached(
 
 
 def _denied(case: RuleCase) -> tuple[Measured, ...]:
-    listed, side, past = case.families.denied, side_of(case), activity_of(case)
+    listed: DenyList | None = case.families.denied
+    side, past = side_of(case), activity_of(case)
     if listed is None:
         raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
     if len(past.withdrawn) >= LAST:  # older ones are forgotten: the count would be too small
@@ -75,10 +76,13 @@ def _rule(*names: str) -> Rule:
             for name in names
         ),
         measure=_denied,
+        conduct=True,
+        named=False,
     )
 
 
 R54: Final = _rule("shape")
+RULES: Final = (R54,)
 """The rule as documents show it; a verdict has a check for each shape of its policy."""
 
 

@@ -13,9 +13,11 @@ Not here: withdrawal, which is a cancel and which no rule refuses.
 Source: Commission Delegated Regulation (EU) 2017/578 art. 1 to 3; Directive 2014/65/EU art. 17(3).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Day, Name, PolicyModel, Text
 from risk.rules.exposure import own, side_of
 from risk.rules.limits import BP
 from risk.rules.rule import (
@@ -29,6 +31,31 @@ from risk.rules.rule import (
     ratio_up,
 )
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+
+
+class MakerMandate(PolicyModel):
+    """An instrument, by its symbol, in which a market-making agreement binds the firm."""
+
+    name: Name
+    owner: Text
+    why: Text
+    review_by: Day
+
+
+class MandateLimits(PolicyModel):
+    """Duties to quote, and how they are kept.
+
+    Attributes:
+        mandates: Instruments with a duty; an empty list binds to nothing.
+        presence_warn: Share of continuous hours quoted on both sides, below which a result warns.
+        size_ratio_max: The larger quoted side, in 1/10,000 of the smaller.
+        quoted_spread_max: Distance of the own best quotes, of the bid.
+    """
+
+    mandates: tuple[MakerMandate, ...]
+    presence_warn: Annotated[BasisPoints, Looser.LOWER]
+    size_ratio_max: Annotated[BasisPoints, Looser.HIGHER]
+    quoted_spread_max: Annotated[BasisPoints, Looser.HIGHER]
 
 
 def _presence(case: RuleCase) -> int:
@@ -56,7 +83,7 @@ def _quotes(case: RuleCase) -> dict[Side, list[tuple[int, int]]]:
 
 
 def _mandate(case: RuleCase) -> tuple[Measured, ...]:
-    limits = case.families.authority
+    limits: MandateLimits = case.families.authority
     bound = case.intent.instrument in {one.name for one in limits.mandates}
     waived = None if bound else Reason.NO_MANDATE
     presence, ratio, spread = BP, BP, 0
@@ -107,3 +134,5 @@ R45: Final = Rule(
     ),
     measure=_mandate,
 )
+
+RULES: Final = (R45,)

@@ -14,9 +14,11 @@ FINRA rule 6140.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Micros, PolicyModel, Ticks
 from risk.rules.exposure import side_of, touch
 from risk.rules.limits import BP
 from risk.rules.messages.pace import activity_of
@@ -24,6 +26,32 @@ from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positi
 from risk.state.activity import LAST, REPEAT_US
 from risk.state.inputs.activity import OwnFill
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class ReversalLimits(PolicyModel):
+    """Reversals on one forecast (R40).
+
+    Attributes:
+        reversal_move_max: Move since own executions that may be reversed on the same forecast.
+        reversal_window: How long own executions count for that.
+    """
+
+    reversal_move_max: Annotated[BasisPoints, Looser.HIGHER]
+    reversal_window: Annotated[Micros, Looser.LOWER]
+
+
+class MatchLimits(PolicyModel):
+    """Matches of own executions (R42).
+
+    Attributes:
+        wash_window: How long an own execution of the other side counts as a match.
+        wash_ticks: Distance of price within which it does.
+        wash_quantity: Difference of quantity within which it does.
+    """
+
+    wash_window: Annotated[Micros, Looser.LOWER]
+    wash_ticks: Annotated[Ticks, Looser.LOWER]
+    wash_quantity: Annotated[BasisPoints, Looser.LOWER]
 
 
 def _opposite(case: RuleCase, fills: Iterable[OwnFill], window_us: int) -> list[OwnFill]:
@@ -39,7 +67,8 @@ def _opposite(case: RuleCase, fills: Iterable[OwnFill], window_us: int) -> list[
 
 
 def _reversal(case: RuleCase) -> tuple[Measured, ...]:
-    limits, forecast = case.families.conduct, case.state.forecast
+    limits: ReversalLimits = case.families.conduct
+    forecast = case.state.forecast
     if forecast is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     told = positive(forecast.as_of_us)
@@ -59,7 +88,8 @@ def _reversal(case: RuleCase) -> tuple[Measured, ...]:
 
 
 def _matches(case: RuleCase) -> tuple[Measured, ...]:
-    firm, limits = case.inputs.firm, case.families.conduct
+    firm = case.inputs.firm
+    limits: MatchLimits = case.families.conduct
     if firm is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     price, qty = positive(case.intent.limit_ticks), positive(case.intent.qty_lots)
@@ -90,6 +120,7 @@ R40: Final = Rule(
         ),
     ),
     measure=_reversal,
+    conduct=True,
 )
 
 R42: Final = Rule(
@@ -106,4 +137,7 @@ R42: Final = Rule(
         ),
     ),
     measure=_matches,
+    conduct=True,
 )
+
+RULES: Final = (R40, R42)

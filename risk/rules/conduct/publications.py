@@ -7,10 +7,22 @@ Source: Delegated Regulation (EU) 2016/522 Annex II, section 1, indicator B; Reg
 596/2014 art. 12(2)(d).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Micros, PolicyModel
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
 from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+class PublicationLimits(PolicyModel):
+    """How long an own publication binds.
+
+    Attributes:
+        publication_window: How long an own publication on an instrument keeps it from trading.
+    """
+
+    publication_window: Annotated[Micros, Looser.LOWER]
 
 
 def _publications(case: RuleCase) -> tuple[Measured, ...]:
@@ -18,7 +30,9 @@ def _publications(case: RuleCase) -> tuple[Measured, ...]:
     if said is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     counted(said.basis_seq)
-    since = positive(case.state.now_us) - case.families.conduct.publication_window.value
+    now = positive(case.state.now_us)
+    limits: PublicationLimits = case.families.conduct
+    since = now - limits.publication_window.value
     recent = [
         one
         for one in said.acts
@@ -35,4 +49,7 @@ R49: Final = Rule(
     title="News position: own publications on the instrument within the window",
     checks=(Check(name="acts", unit=Unit.COUNT, scope=Scope.FIRM, reason=Reason.OWN_PUBLICATION),),
     measure=_publications,
+    conduct=True,
 )
+
+RULES: Final = (R49,)

@@ -13,14 +13,31 @@ Source: Delegated Regulation (EU) 2016/522 Annex II; Regulation (EU) No 596/2014
 """
 
 from itertools import pairwise
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, PolicyModel
+from risk.rules.conduct.withdrawals import WithdrawalLimits
 from risk.rules.exposure import own, side_of
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
 from risk.state.activity import LAST, WINDOW_US
 from risk.verdict import Reason, RuleId, Scope, Unit
+
+
+class ShapeLimits(PolicyModel):
+    """Shapes of own orders of one side.
+
+    Attributes:
+        ladder_max: Price levels of this side that one instrument may have, with the new order.
+        growing_max: Of them, levels in a row whose lots grow with the distance from the touch.
+        quoted_max: Quotes of this side withdrawn unexecuted in half a minute.
+    """
+
+    ladder_max: Annotated[Count, Looser.HIGHER]
+    growing_max: Annotated[Count, Looser.HIGHER]
+    quoted_max: Annotated[Count, Looser.HIGHER]
 
 
 def own_levels(case: RuleCase) -> list[int]:
@@ -47,7 +64,9 @@ def _growing(levels: list[int]) -> int:
 
 
 def _shapes(case: RuleCase) -> tuple[Measured, ...]:
-    limits, side = case.families.conduct, side_of(case)
+    limits: ShapeLimits = case.families.conduct
+    withdrawals: WithdrawalLimits = case.families.conduct
+    side = side_of(case)
     found, levels = activity_of(case), own_levels(case)
     if len(found.withdrawn) >= LAST:  # older ones are forgotten: the count would be too small
         raise RuleRefusal(Reason.OUT_OF_RANGE)
@@ -56,7 +75,7 @@ def _shapes(case: RuleCase) -> tuple[Measured, ...]:
     quoted = [
         one
         for one in found.withdrawn
-        if Side(one.side) is side and counted(one.rest_us) < limits.withdrawn_rest.value
+        if Side(one.side) is side and counted(one.rest_us) < withdrawals.withdrawn_rest.value
     ]
     return (
         Measured(observed=len(levels), limit=limits.ladder_max.value),
@@ -84,4 +103,7 @@ R53: Final = Rule(
         ),
     ),
     measure=_shapes,
+    conduct=True,
 )
+
+RULES: Final = (R53,)

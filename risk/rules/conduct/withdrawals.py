@@ -12,9 +12,11 @@ Rules:
 Source: Delegated Regulation (EU) 2016/522 Annex II; FINRA rule 5210.03; CEA section 4c(a)(5).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, Micros, PolicyModel
 from risk.rules.exposure import side_of
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive, whole
@@ -22,21 +24,57 @@ from risk.state.activity import LAST, WINDOW_US
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
+class IdleLimits(PolicyModel):
+    """Messages without executions (R36).
+
+    Attributes:
+        idle_second_max: Messages in one instrument in a second without an execution.
+    """
+
+    idle_second_max: Annotated[Count, Looser.HIGHER]
+
+
+class WithdrawalLimits(PolicyModel):
+    """What was withdrawn on the other side (R37).
+
+    Attributes:
+        withdrawn_times: Lots of the other side withdrawn, for each lot executed or wanted here.
+        withdrawn_rest: Orders that lived shorter than this count as withdrawn.
+    """
+
+    withdrawn_times: Annotated[Count, Looser.HIGHER]
+    withdrawn_rest: Annotated[Micros, Looser.LOWER]
+
+
+class LevelLimits(PolicyModel):
+    """What stands on the other side (R38).
+
+    Attributes:
+        levels_max: Own price levels that may stand on the other side.
+    """
+
+    levels_max: Annotated[Count, Looser.HIGHER]
+
+
 def _idle(case: RuleCase) -> tuple[Measured, ...]:
     found = activity_of(case)
     since = positive(case.state.now_us) - WINDOW_US
     executed = any(whole(one.time_us) > since for one in found.own_fills)
+    messages = counted(found.own_messages_second) + 1
+    limits: IdleLimits = case.families.messages
     return (
         Measured(
-            observed=counted(found.own_messages_second) + 1,
-            limit=case.families.messages.idle_second_max.value,
+            observed=messages,
+            limit=limits.idle_second_max.value,
             waived=Reason.EXECUTED if executed else None,
         ),
     )
 
 
 def _withdrawn(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits, side = activity_of(case), case.families.conduct, side_of(case)
+    found = activity_of(case)
+    limits: WithdrawalLimits = case.families.conduct
+    side = side_of(case)
     if len(found.withdrawn) >= LAST:  # older ones are forgotten: the sum would be too small
         raise RuleRefusal(Reason.OUT_OF_RANGE)
     since = positive(case.state.now_us) - WINDOW_US
@@ -69,7 +107,8 @@ def _levels(case: RuleCase) -> tuple[Measured, ...]:
         if order.instrument == case.intent.instrument and positive(order.open_lots)
     ]
     levels = {price for other, price in open_orders if other is not side}
-    return (Measured(observed=len(levels), limit=case.families.conduct.levels_max.value),)
+    limits: LevelLimits = case.families.conduct
+    return (Measured(observed=len(levels), limit=limits.levels_max.value),)
 
 
 R36: Final = Rule(
@@ -86,6 +125,7 @@ R36: Final = Rule(
         ),
     ),
     measure=_idle,
+    conduct=True,
 )
 
 R37: Final = Rule(
@@ -101,6 +141,7 @@ R37: Final = Rule(
         ),
     ),
     measure=_withdrawn,
+    conduct=True,
 )
 
 R38: Final = Rule(
@@ -113,4 +154,7 @@ R38: Final = Rule(
         ),
     ),
     measure=_levels,
+    conduct=True,
 )
+
+RULES: Final = (R36, R37, R38)

@@ -5,7 +5,7 @@ Not here: limits.
 
 from typing import Final
 
-from risk.policy.signing import PolicyStanding
+from risk.numbers.standing import PolicyStanding
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, truth, whole
 from risk.verdict import Reason, RuleId, Scope, Unit
 
@@ -94,3 +94,5 @@ R01: Final = Rule(
     ),
     measure=_kill,
 )
+
+RULES: Final = (R00, R01)

@@ -13,17 +13,35 @@ Not here: how a forecast is scored.
 Source: Commission Delegated Regulation (EU) 2017/589 art. 9; own choice of the numbers.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Count, PolicyModel
 from risk.rules.exposure import reduces
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class DriftLimits(PolicyModel):
+    """How forecasts may have done.
+
+    Attributes:
+        drift_evidence_max: Evidence that forecasts are not calibrated: an e-value, whole.
+        drift_shift_max: Population stability index of the forecasts' ranks, in 1/10,000.
+        drift_from: Scored forecasts below which the index says nothing.
+    """
+
+    drift_evidence_max: Annotated[Count, Looser.HIGHER]
+    drift_shift_max: Annotated[BasisPoints, Looser.HIGHER]
+    drift_from: Annotated[Count, Looser.HIGHER]
+
 
 MILLI: Final = 1_000
 
 
 def _drift(case: RuleCase) -> tuple[Measured, ...]:
-    scores, forecast, limits = case.inputs.scores, case.state.forecast, case.families.control
+    scores, forecast = case.inputs.scores, case.state.forecast
+    limits: DriftLimits = case.families.control
     if scores is None or forecast is None or scores.model_digest != forecast.model_digest:
         raise RuleRefusal(Reason.INPUT_MISSING)
     counted(scores.basis_seq)
@@ -65,3 +83,5 @@ R30: Final = Rule(
     ),
     measure=_drift,
 )
+
+RULES: Final = (R30,)

@@ -18,7 +18,7 @@ Source: own criterion; docs/fairness.md.
 
 from typing import Final
 
-from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.numbers.lexicon import FairnessLexicon
 from risk.rules.exposure import side_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, positive
 from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified
@@ -26,7 +26,8 @@ from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
 def _found(case: RuleCase) -> tuple[FairnessLexicon, FairnessLook]:
-    lexicon, look = case.families.fairness, case.inputs.fairness
+    lexicon: FairnessLexicon | None = case.families.fairness
+    look = case.inputs.fairness
     if lexicon is None:
         raise RuleRefusal(Reason.RULE_NOT_IN_POLICY)
     if look is None:
@@ -96,4 +97,7 @@ R48: Final = Rule(
         ),
     ),
     measure=_fairness,
+    named=False,
 )
+
+RULES: Final = (R48,)

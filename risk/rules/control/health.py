@@ -6,15 +6,32 @@ records it rests on, and an order whose record is not durable does not leave.
 Source: Commission Delegated Regulation (EU) 2017/574; 2017/589 art. 14.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Micros, PolicyModel
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, whole
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
 
 
+class HealthLimits(PolicyModel):
+    """Disk and clock.
+
+    Attributes:
+        look_age_max: Age of the last look at disk and clock.
+        disk_free_min: Free share of the disk.
+        clock_step_max: Step of the wall clock between two looks.
+    """
+
+    look_age_max: Annotated[Micros, Looser.HIGHER]
+    disk_free_min: Annotated[BasisPoints, Looser.LOWER]
+    clock_step_max: Annotated[Micros, Looser.HIGHER]
+
+
 def _health(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = case.inputs.health, case.families.control
+    found = case.inputs.health
+    limits: HealthLimits = case.families.control
     if found is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     free = counted(found.disk_free_bp)
@@ -53,3 +70,5 @@ R50: Final = Rule(
     ),
     measure=_health,
 )
+
+RULES: Final = (R50,)

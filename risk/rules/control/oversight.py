@@ -34,3 +34,5 @@ R31: Final = Rule(
     ),
     measure=_threshold,
 )
+
+RULES: Final = (R31,)

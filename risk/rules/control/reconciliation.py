@@ -7,10 +7,22 @@ differing instrument under every policy.
 Source: Commission Delegated Regulation (EU) 2017/589 art. 17.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, PolicyModel
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, whole
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class DifferenceLimits(PolicyModel):
+    """Differences of the books.
+
+    Attributes:
+        differences_max: Open differences between the account's book and the broker's.
+    """
+
+    differences_max: Annotated[Count, Looser.HIGHER]
 
 
 def _reconciled(case: RuleCase) -> tuple[Measured, ...]:
@@ -20,12 +32,9 @@ def _reconciled(case: RuleCase) -> tuple[Measured, ...]:
     if type(found.open_seqs) is not tuple:
         raise RuleRefusal(Reason.UNKNOWN_VALUE)
     whole(found.basis_seq)
-    return (
-        Measured(
-            observed=len([whole(seq) for seq in found.open_seqs]),
-            limit=case.families.control.differences_max.value,
-        ),
-    )
+    differences = len([whole(seq) for seq in found.open_seqs])
+    limits: DifferenceLimits = case.families.control
+    return (Measured(observed=differences, limit=limits.differences_max.value),)
 
 
 R51: Final = Rule(
@@ -43,3 +52,5 @@ R51: Final = Rule(
     ),
     measure=_reconciled,
 )
+
+RULES: Final = (R51,)

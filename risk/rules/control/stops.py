@@ -35,14 +35,7 @@ def _reduce_only(case: RuleCase) -> tuple[Measured, ...]:
 
 
 def _breaker(case: RuleCase) -> tuple[Measured, ...]:
-    return (
-        Measured(
-            observed=int(not reduces(case)),
-            limit=0,
-            reason=Reason.REASONING_ANOMALOUS,
-            breach=Action.HOLD,
-        ),
-    )
+    return (Measured(observed=int(not reduces(case)), limit=0, reason=Reason.REASONING_ANOMALOUS),)
 
 
 def _unknown(case: RuleCase) -> tuple[Measured, ...]:
@@ -55,13 +48,15 @@ def _rule(
     title: str,
     measure: Callable[[RuleCase], tuple[Measured, ...]],
     rule_id: RuleId = RuleId.R01,
+    breach: Action = Action.REJECT,
 ) -> Rule:
     return Rule(
         rule_id=rule_id,
         version=1,
         title=title,
-        checks=(Check(name=check, unit=Unit.FLAG, scope=Scope.FIRM),),
+        checks=(Check(name=check, unit=Unit.FLAG, scope=Scope.FIRM, breach=breach),),
         measure=measure,
+        named=False,
     )
 
 
@@ -75,8 +70,10 @@ STOP_RULES: Final[Mapping[Stop, Rule]] = {
         "AI circuit breaker: orders that do not reduce a position wait for a person",
         _breaker,
         RuleId.R29,
+        Action.HOLD,
     ),
 }
+RULES: Final = (STOP_RULES[Stop.BREAKER],)
 _UNREADABLE: Final = _rule("stops", "Stops: known ones", _unknown)
 
 

@@ -3,8 +3,10 @@
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(c).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Micros, PolicyModel
 from risk.rules.limits import BP
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import (
@@ -19,6 +21,20 @@ from risk.rules.rule import (
 )
 from risk.state.inputs.reference import Listed
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class VolumeLimits(PolicyModel):
+    """What a market can take of orders.
+
+    Attributes:
+        adv_share_max: Share of the average daily volume that one order may be.
+        adv_day_share_max: Share of it that a day's orders may be together.
+        reference_age_max: Age of the instruments' reference data.
+    """
+
+    adv_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    adv_day_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    reference_age_max: Annotated[Micros, Looser.HIGHER]
 
 
 def listed(case: RuleCase) -> Listed:
@@ -42,14 +58,15 @@ def reference_age(case: RuleCase) -> int:
 
 def _volume(case: RuleCase) -> tuple[Measured, ...]:
     qty = positive(case.intent.qty_lots)
-    adv, numbers = positive(listed(case).adv_lots), case.families.liquidity
+    adv = positive(listed(case).adv_lots)
+    limits: VolumeLimits = case.families.liquidity
     return (
-        Measured(observed=ratio_up(qty, BP, adv), limit=numbers.adv_share_max.value),
+        Measured(observed=ratio_up(qty, BP, adv), limit=limits.adv_share_max.value),
         Measured(
             observed=ratio_up(counted(activity_of(case).day_lots) + qty, BP, adv),
-            limit=numbers.adv_day_share_max.value,
+            limit=limits.adv_day_share_max.value,
         ),
-        Measured(observed=reference_age(case), limit=numbers.reference_age_max.value),
+        Measured(observed=reference_age(case), limit=limits.reference_age_max.value),
     )
 
 
@@ -81,3 +98,5 @@ R15: Final = Rule(
     ),
     measure=_volume,
 )
+
+RULES: Final = (R15,)

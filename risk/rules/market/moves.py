@@ -16,15 +16,31 @@ Source: Commission Delegated Regulation (EU) 2017/584 art. 19; NMS plan on limit
 
 from itertools import pairwise
 from statistics import median_low
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from risk.policy.families.liquidity import LiquidityLimits
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Count, Micros, PolicyModel
 from risk.rules.exposure import reduces, touch
 from risk.rules.limits import BP
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class MoveLimits(PolicyModel):
+    """Which moves are unusual.
+
+    Attributes:
+        move_max: Move from the last bar's close to the touch.
+        move_times: The latest moves, in medians of the twenty before.
+        bars_age_max: Age of the last bar.
+    """
+
+    move_max: Annotated[BasisPoints, Looser.HIGHER]
+    move_times: Annotated[Count, Looser.HIGHER]
+    bars_age_max: Annotated[Micros, Looser.HIGHER]
+
 
 USUAL: Final = 20
 SPLIT_RATIOS: Final = ((3, 2), *((new, 1) for new in (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 50)))
@@ -97,7 +113,7 @@ def age_of(now: int, as_of_us: int, due_us: int | None) -> int:
     return max(0, now - due_us)
 
 
-def usual_max(found: Moves, limits: LiquidityLimits) -> int:
+def usual_max(found: Moves, limits: MoveLimits) -> int:
     """Return the largest move that is not unusual; with few bars half of `move_max`."""
     if found.usual is None:
         return limits.move_max.value // 2
@@ -105,7 +121,8 @@ def usual_max(found: Moves, limits: LiquidityLimits) -> int:
 
 
 def _moves(case: RuleCase) -> tuple[Measured, ...]:
-    market, limits = case.inputs.market, case.families.liquidity
+    market = case.inputs.market
+    limits: MoveLimits = case.families.liquidity
     if market is None or not market.closes_ticks:
         raise RuleRefusal(Reason.INPUT_MISSING)
     found = moves_of(market.closes_ticks)
@@ -154,3 +171,5 @@ R27: Final = Rule(
     ),
     measure=_moves,
 )
+
+RULES: Final = (R27,)

@@ -15,18 +15,31 @@ Rules:
 Source: Commission Delegated Regulation (EU) 2017/589 art. 16(5).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
-from risk.policy.families.liquidity import LiquidityLimits
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, PolicyModel
 from risk.rules.exposure import reduces
 from risk.rules.limits import BP
-from risk.rules.market.moves import Moves, age_of, moves_of, split_like, usual_max
+from risk.rules.market.moves import MoveLimits, Moves, age_of, moves_of, split_like, usual_max
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up
 from risk.state.inputs.market import SeenBars
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
-def _unusual(found: Moves, limits: LiquidityLimits) -> bool:
+class StressLimits(PolicyModel):
+    """When the whole market is in stress.
+
+    Attributes:
+        stress_share_max: Share of the instruments whose last move is unusual.
+        stress_fall_max: Mean fall of all instruments over their last bar.
+    """
+
+    stress_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    stress_fall_max: Annotated[BasisPoints, Looser.HIGHER]
+
+
+def _unusual(found: Moves, limits: MoveLimits) -> bool:
     return found.now is not None and found.now > min(
         usual_max(found, limits), limits.move_max.value
     )
@@ -39,7 +52,8 @@ def _fall(found: Moves) -> int:
 
 def _fresh(case: RuleCase, seen: tuple[SeenBars, ...]) -> list[Moves]:
     """Return the moves of every instrument whose bars are fresh; refuse without the own ones."""
-    now, age_max = positive(case.state.now_us), case.families.liquidity.bars_age_max.value
+    limits: MoveLimits = case.families.liquidity
+    now, age_max = positive(case.state.now_us), limits.bars_age_max.value
     fresh = {
         one.symbol: moves_of(one.closes_ticks) if one.closes_ticks else None
         for one in seen
@@ -54,12 +68,14 @@ def _fresh(case: RuleCase, seen: tuple[SeenBars, ...]) -> list[Moves]:
 
 
 def _stress(case: RuleCase) -> tuple[Measured, ...]:
-    stress, limits = case.inputs.stress, case.families.liquidity
+    stress = case.inputs.stress
+    limits: StressLimits = case.families.liquidity
+    moves: MoveLimits = case.families.liquidity
     if stress is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     markets = _fresh(case, stress.instruments)
     waived = Reason.REDUCES_RISK if reduces(case) else None
-    stressed = sum([_unusual(found, limits) for found in markets])
+    stressed = sum([_unusual(found, moves) for found in markets])
     return (
         Measured(
             observed=ratio_up(stressed, BP, len(markets)),
@@ -96,3 +112,5 @@ R28: Final = Rule(
     ),
     measure=_stress,
 )
+
+RULES: Final = (R28,)

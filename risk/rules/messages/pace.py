@@ -7,11 +7,31 @@ Rules:
 Source: CSRC rules on program trading of 7 July 2025; Directive 2014/65/EU art. 48(6).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, PolicyModel
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted
 from risk.state.inputs.activity import Activity
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class PaceLimits(PolicyModel):
+    """Messages, and messages for each execution.
+
+    Attributes:
+        second_max: Messages in any second.
+        day_max: Messages in a day.
+        window_ratio_max: Messages for each execution in half a minute.
+        day_ratio_max: Messages for each execution in a day.
+        ratio_from: Messages below which the ratio says nothing.
+    """
+
+    second_max: Annotated[Count, Looser.HIGHER]
+    day_max: Annotated[Count, Looser.HIGHER]
+    window_ratio_max: Annotated[Count, Looser.HIGHER]
+    day_ratio_max: Annotated[Count, Looser.HIGHER]
+    ratio_from: Annotated[Count, Looser.HIGHER]
 
 
 def activity_of(case: RuleCase) -> Activity:
@@ -24,7 +44,8 @@ def activity_of(case: RuleCase) -> Activity:
 
 
 def _high_frequency(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = activity_of(case), case.families.messages
+    found = activity_of(case)
+    limits: PaceLimits = case.families.messages
     return (
         Measured(observed=counted(found.messages_second) + 1, limit=limits.second_max.value),
         Measured(observed=counted(found.messages_day) + 1, limit=limits.day_max.value),
@@ -32,7 +53,8 @@ def _high_frequency(case: RuleCase) -> tuple[Measured, ...]:
 
 
 def _ratio(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = activity_of(case), case.families.messages
+    found = activity_of(case)
+    limits: PaceLimits = case.families.messages
     return (
         _share(case, found.messages_window, found.fills_window, limits.window_ratio_max.value),
         _share(case, found.messages_day, found.fills_day, limits.day_ratio_max.value),
@@ -40,7 +62,8 @@ def _ratio(case: RuleCase) -> tuple[Measured, ...]:
 
 
 def _share(case: RuleCase, messages: int, fills: int, limit: int) -> Measured:
-    few = counted(messages) < case.families.messages.ratio_from.value
+    limits: PaceLimits = case.families.messages
+    few = counted(messages) < limits.ratio_from.value
     return Measured(
         observed=-(-(messages + 1) // (counted(fills) + 1)),
         limit=limit,
@@ -92,3 +115,5 @@ R35: Final = Rule(
     ),
     measure=_ratio,
 )
+
+RULES: Final = (R33, R35)

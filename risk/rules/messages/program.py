@@ -10,8 +10,10 @@ Rules:
 Source: CSRC rules on program trading of 7 July 2025, and the exchanges' rules under them.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Count, PolicyModel
 from risk.rules.limits import BP
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, counted, ratio_up
@@ -19,8 +21,27 @@ from risk.state.activity import BURST_SIZES
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
+class ProgramLimits(PolicyModel):
+    """Bursts, and orders that ended at once.
+
+    Attributes:
+        program_burst: Messages within a second that are a burst, 5 to 10.
+        program_bursts: Bursts in a day that make trading a program.
+        brief_max: Orders in a day that ended unexecuted within a second.
+        brief_share_max: Their share of the day's orders.
+        brief_from: Orders in the day below which the share says nothing.
+    """
+
+    program_burst: Annotated[Count, Looser.HIGHER]
+    program_bursts: Annotated[Count, Looser.HIGHER]
+    brief_max: Annotated[Count, Looser.HIGHER]
+    brief_share_max: Annotated[BasisPoints, Looser.HIGHER]
+    brief_from: Annotated[Count, Looser.HIGHER]
+
+
 def _program(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = activity_of(case), case.families.messages
+    found = activity_of(case)
+    limits: ProgramLimits = case.families.messages
     size, most = limits.program_burst.value, limits.program_bursts.value
     if size not in BURST_SIZES:
         raise RuleRefusal(Reason.OUT_OF_RANGE)
@@ -30,7 +51,8 @@ def _program(case: RuleCase) -> tuple[Measured, ...]:
 
 
 def _brief(case: RuleCase) -> tuple[Measured, ...]:
-    found, limits = activity_of(case), case.families.messages
+    found = activity_of(case)
+    limits: ProgramLimits = case.families.messages
     brief, orders = counted(found.brief_day), counted(found.orders_day)
     return (
         Measured(observed=brief, limit=limits.brief_max.value),
@@ -76,3 +98,5 @@ R34: Final = Rule(
     ),
     measure=_brief,
 )
+
+RULES: Final = (R32, R34)

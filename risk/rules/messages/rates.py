@@ -13,7 +13,7 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
 from typing import Final
 
 from risk.intent import intent_fingerprint
-from risk.policy.policy import AccountPolicy
+from risk.numbers.sections import AccountPolicy
 from risk.rules.exposure import is_renewal, own
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
 from risk.state.book import Book
@@ -119,3 +119,5 @@ R16: Final = Rule(
     ),
     measure=_duplicates,
 )
+
+RULES: Final = (R13, R16)

@@ -8,14 +8,26 @@ Rules:
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(3).
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 from risk.intent import Side
+from risk.numbers.looser import Looser
+from risk.numbers.stated import Count, PolicyModel
 from risk.rules.exposure import own, side_of
 from risk.rules.messages.pace import activity_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal
 from risk.state.activity import LAST
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+
+class RepeatLimits(PolicyModel):
+    """Executed orders of one side.
+
+    Attributes:
+        repeats_max: Orders of one side executed in one instrument in ten minutes.
+    """
+
+    repeats_max: Annotated[Count, Looser.HIGHER]
 
 
 def _repeats(case: RuleCase) -> tuple[Measured, ...]:
@@ -27,7 +39,8 @@ def _repeats(case: RuleCase) -> tuple[Measured, ...]:
         for place, one in enumerate(found.own_fills)
         if Side(one.side) is side and (not skip or one.decision_id != skip)
     }
-    return (Measured(observed=len(names) + 1, limit=case.families.messages.repeats_max.value),)
+    limits: RepeatLimits = case.families.messages
+    return (Measured(observed=len(names) + 1, limit=limits.repeats_max.value),)
 
 
 R14: Final = Rule(
@@ -45,3 +58,5 @@ R14: Final = Rule(
     ),
     measure=_repeats,
 )
+
+RULES: Final = (R14,)

@@ -6,14 +6,33 @@ Not here: the order that follows (`risk/sizing.py`), and what rejects one (`risk
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from risk.errors import PathsError
-from risk.policy.families.families import Families
-from risk.policy.families.horizon import HorizonLimits
-from risk.policy.policy import Policy
+from risk.numbers.looser import Looser
+from risk.numbers.sections import AccountPolicy
+from risk.numbers.stated import BasisPoints, Count, Micros, PolicyModel
 from risk.state.book import Book
 from risk.state.paths.joint import BookPaths, paths_digest
 from risk.state.paths.losses import BookLosses, Estimate, TripLimits, book_losses
+
+
+class HorizonLimits(PolicyModel):
+    """Two budgets on the joint paths, for sizing and for the rule alike.
+
+    Attributes:
+        shortfall_max: Mean loss over the horizon in the worst 2.5 % of paths, of equity.
+        trip_chance_max: Chance that a loss limit (day or drawdown) trips inside the horizon.
+        errors_added: Standard errors added to each estimate, in 1/10,000; 16,449 is 95 %.
+        joint_paths_min: Paths below which an estimate says nothing.
+        joint_paths_age_max: Age of the oldest forecast among the paths.
+    """
+
+    shortfall_max: Annotated[BasisPoints, Looser.HIGHER]
+    trip_chance_max: Annotated[BasisPoints, Looser.HIGHER]
+    errors_added: Annotated[BasisPoints, Looser.LOWER]
+    joint_paths_min: Annotated[Count, Looser.LOWER]
+    joint_paths_age_max: Annotated[Micros, Looser.HIGHER]
 
 
 class Binding(StrEnum):
@@ -44,8 +63,8 @@ class Budgets:
 
 
 def losses_under(
-    policy: Policy,
-    families: Families,
+    account: AccountPolicy,
+    horizon: HorizonLimits,
     paths: BookPaths | None,
     book: Book,
     symbol: str,
@@ -64,10 +83,10 @@ def losses_under(
         symbol,
         twice_lot_minor=twice_lot_minor,
         limits=TripLimits(
-            day_loss_bp=policy.account.day_loss_max.value,
-            drawdown_bp=policy.account.drawdown_max.value,
+            day_loss_bp=account.day_loss_max.value,
+            drawdown_bp=account.drawdown_max.value,
         ),
-        errors_bp=families.horizon.errors_added.value,
+        errors_bp=horizon.errors_added.value,
     )
 
 

@@ -23,9 +23,10 @@ from gateway.walk.journal.control.modes import Mode
 from gateway.walk.journal.run import policy_activated, policy_announced
 from gateway.walk.projections.modes import modes_on_record
 from risk.errors import RiskError
+from risk.numbers.standing import PolicyStanding
 from risk.policy.changes import PolicyChange, loosened, policy_changes
 from risk.policy.policy import Policy, check_succession, policy_digest
-from risk.policy.signing import PolicyStanding, SignedPolicy, verify_signatures
+from risk.policy.signing import SignedPolicy, verify_signatures
 
 WITHIN_S: Final = 30.0
 """How long to wait for decisions that are under way; a forecast has at most 20 s."""

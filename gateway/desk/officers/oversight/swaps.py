@@ -26,7 +26,7 @@ from inference.forecast.swaps import (
 )
 from risk.forms.canonical import digest
 from risk.forms.documents import value_of
-from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.numbers.lexicon import FairnessLexicon
 from risk.windows.fairness.holm import holm
 
 LISTED_MAX: Final = 50

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from audit.records.record import Draft
-from audit.verifier.verify import CHECKS, JUDGES, STATEMENTS
-from risk.rules.catalogue import RULES
+from audit.verifier.verify import JUDGES, STATEMENTS
 from tests.doubles.both_verifiers import SECOND, judged_by_both
 from tests.doubles.broker_files import Broker, SignedLog, officers, written_again
 from tests.doubles.forged_logs import FORGED, SIGNED, Forgery
@@ -82,11 +81,3 @@ def test_each_statement_has_a_forgery_and_a_function_in_both() -> None:
     second = SECOND.read_text("utf-8")
     functions = second[second.index("export const JUDGES") : second.index("function policyLines")]
     assert set(re.findall(r"^  (?:async)?\*? ?(\w+)\(seen", functions, re.MULTILINE)) == own
-
-
-def test_the_checks_are_those_of_the_rules() -> None:
-    read = {"policy_readable", "intent_readable", "state_readable"}
-    for rule in RULES:
-        more = read if rule.rule_id.value == "R00" else set()
-        assert {one.name for one in rule.checks} | more == CHECKS[rule.rule_id.value]
-    assert {one.rule_id.value for one in RULES} == set(CHECKS)

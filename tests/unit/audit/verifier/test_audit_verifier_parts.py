@@ -7,10 +7,12 @@ import pytest
 
 from scripts.build_verifier import (
     BUILT,
+    CHECKS,
     PARTS,
     SECOND,
     PartError,
     built,
+    checks_part,
     kinds_part,
     with_kinds,
     with_table,
@@ -31,6 +33,12 @@ def test_both_verifiers_name_the_kinds_of_the_one_table() -> None:
     assert (PARTS / "kinds.py").read_text("utf-8") == kinds_part(), "run `make verifier`"
     second = SECOND.read_text("utf-8")
     assert second == with_kinds(with_table(second)), "run `make verifier`"
+
+
+def test_the_checks_are_those_of_the_rules() -> None:
+    assert CHECKS.read_text("utf-8") == checks_part(), "run `make verifier`"
+    second = SECOND.read_text("utf-8")
+    assert second == with_table(second), "run `make verifier`"
 
 
 def test_a_change_of_a_part_changes_the_file(parts: Path) -> None:

@@ -17,8 +17,8 @@ from gateway.installation.policies.policy_files import read_policy
 from gateway.installation.policies.sections import first_draft, missing_said, next_draft
 from gateway.installation.policies.traded import TradedInstrument, said
 from inference.snapshot import AssetClass
+from risk.numbers.stated import Stated
 from risk.policy.policy import Policy
-from risk.policy.stated import Stated
 from risk.policy.text import parse_policy_text, policy_text
 from risk.verdict import RuleId
 from tests.doubles.beginning import FLAGS

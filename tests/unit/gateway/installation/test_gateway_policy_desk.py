@@ -9,8 +9,9 @@ from gateway.errors import SettingsError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.policies import policy as policy_desk
 from gateway.installation.policies.policy import BUNDLE, SHIPPED, development_policy, given_policy
+from risk.numbers.standing import PolicyStanding
 from risk.policy.policy import parse_policy, policy_digest
-from risk.policy.signing import PolicyStanding, SignedPolicy, verify_signatures
+from risk.policy.signing import SignedPolicy, verify_signatures
 
 SHIPPED_DIGEST = policy_digest(parse_policy(SHIPPED.read_bytes()))
 

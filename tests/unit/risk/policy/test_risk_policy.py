@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
 from risk.forms.canonical import canonical_bytes
+from risk.numbers.standing import PolicyStanding
+from risk.numbers.stated import Stated
 from risk.policy.policy import (
     Policy,
     check_succession,
@@ -21,14 +23,12 @@ from risk.policy.policy import (
     policy_from_document,
 )
 from risk.policy.signing import (
-    PolicyStanding,
     SignedPolicy,
     sign_policy,
     signed_policy_document,
     signed_policy_from_document,
     verify_signatures,
 )
-from risk.policy.stated import Stated
 from risk.verdict import Action
 from tests.doubles.risk_cases import INTENT, PLAYBACK, PLAYBACK_BYTES, policy_with, state_with
 

@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from risk.errors import PolicyError
+from risk.numbers.stated import Stated
 from risk.policy.changes import (
     HIGHER_LOOSENS,
     LOWER_LOOSENS,
@@ -16,7 +17,6 @@ from risk.policy.changes import (
     policy_changes,
 )
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
-from risk.policy.stated import Stated
 from risk.policy.text import parse_policy_text, policy_text
 from tests.doubles.risk_cases import PLAYBACK
 

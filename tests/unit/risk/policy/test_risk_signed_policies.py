@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from risk.errors import DocumentError, PolicyError
 from risk.forms.canonical import JSON_SAFE, Reader, canonical_bytes, number
 from risk.forms.documents import document_of, value_of
+from risk.numbers.standing import PolicyStanding, PolicyStatus
 from risk.policy.policy import (
     MAX_POLICY_BYTES,
     Policy,
@@ -21,8 +22,6 @@ from risk.policy.policy import (
 )
 from risk.policy.signing import (
     PolicySignature,
-    PolicyStanding,
-    PolicyStatus,
     SignedPolicy,
     policy_statement,
     sign_policy,

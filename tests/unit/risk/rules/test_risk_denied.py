@@ -9,9 +9,10 @@ import pytest
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
 from risk.policy.changes import Looseness, loosened, policy_changes
+from risk.policy.judging import rules_of
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.text import parse_policy_text, policy_text
-from risk.rules.catalogue import CONDUCT, RULES, rules_of
+from risk.rules.catalogue import CONDUCT, RULES
 from risk.state.activity import LAST
 from risk.state.inputs.activity import Withdrawn
 from risk.state.inputs.firm import OwnOrder

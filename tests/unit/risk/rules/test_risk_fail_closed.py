@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from risk.evaluate import UNREADABLE, evaluate
+from risk.numbers.standing import PolicyStanding
+from risk.policy.judging import rules_of
 from risk.policy.policy import RULES_OF_1
-from risk.policy.signing import PolicyStanding
-from risk.rules.catalogue import rules_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal
 from risk.state.book import Book
 from risk.state.state import RiskState, seen

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from risk.evaluate import evaluate
-from risk.policy.families.listed.fairness import FairnessLexicon, LexiconWord
+from risk.numbers.lexicon import FairnessLexicon, LexiconWord
 from risk.state.inputs.activity import OwnFill, Withdrawn
 from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
 from risk.state.inputs.firm import OwnOrder

@@ -9,9 +9,10 @@ import pytest
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
 from risk.policy.changes import Looseness, loosened, policy_changes
+from risk.policy.judging import rules_of
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.text import parse_policy_text, policy_text
-from risk.rules.catalogue import RULES, rules_of
+from risk.rules.catalogue import RULES
 from risk.state.inputs.fairness import FairnessLook, Justified, SwapShift
 from risk.verdict import Action, Outcome, Reason, RuleId, RuleResult
 from tests.doubles.full_policy import FULL, full_state, inputs_with

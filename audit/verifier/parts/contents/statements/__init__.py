@@ -1,6 +1,7 @@
 """What must be true of records: one table, judged record by record.
 
-    table      the statements: name, sentence, judged fields; the checks of the rules
+    table      the statements: name, sentence, judged fields
+    checks     the checks of the rules, written from them
     messages   what a broker's message says of a trade
     positions  how many lots each account holds
     seen       what earlier records said

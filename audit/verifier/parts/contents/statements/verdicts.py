@@ -8,6 +8,7 @@ from typing import Any
 
 from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.contents.approvals import worst_of
+from audit.verifier.parts.contents.statements.checks import CHECKS
 from audit.verifier.parts.contents.statements.seen import (
     Earlier,
     VerifiedRecord,
@@ -21,7 +22,6 @@ from audit.verifier.parts.contents.statements.seen import (
     whole_numbers,
     whole_of,
 )
-from audit.verifier.parts.contents.statements.table import CHECKS
 
 Findings = Iterator[str]
 Judge = Callable[[Earlier, VerifiedRecord], Findings]

@@ -21,7 +21,7 @@ from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.projections.differences import RecordsPort
 from inference.codec.scaled import reads_numbers_only
 from risk.forms.terms import MASK, found_terms
-from risk.policy.families.listed.fairness import FairnessLexicon
+from risk.numbers.lexicon import FairnessLexicon
 from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified, SwapShift
 
 JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED,)

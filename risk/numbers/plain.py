@@ -17,13 +17,14 @@ from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel
 
-from risk.policy.policy import Arming, Policy
+from risk.numbers.sections import Arming
+from risk.numbers.stated import PolicyModel
 from risk.verdict import Reason, RuleId
 
 BROKEN: Final = object()
 """Stands where something has another type than it should: reading any part of it fails."""
 _KEPT: Final = 256
-_NUMBERS: Final[dict[tuple[int, str], tuple[Policy, "Numbers"]]] = {}
+_NUMBERS: Final[dict[tuple[int, str], tuple[PolicyModel, "Numbers"]]] = {}
 
 
 class RuleRefusal(Exception):  # noqa: N818 - an outcome, caught where rules are run
@@ -96,7 +97,7 @@ class Numbers:
 
 def numbers_of(policy: object, symbol: object) -> Numbers:
     """Return the numbers for an instrument; never raises, whatever its arguments."""
-    if type(policy) is not Policy or type(symbol) is not str:
+    if not isinstance(policy, PolicyModel) or type(symbol) is not str:
         return Numbers(policy, symbol)
     kept = _NUMBERS.get((id(policy), symbol))
     if kept is not None and kept[0] is policy:

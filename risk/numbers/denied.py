@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from risk.policy.stated import Day, Name, PolicyModel, Text
+from risk.numbers.stated import Day, Name, PolicyModel, Text
 
 Floor = Annotated[int, Field(ge=1, le=1_000_000_000)]
 

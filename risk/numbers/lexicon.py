@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from risk.forms.terms import folded_words, is_findable
-from risk.policy.stated import Day, Name, PolicyModel, Text
+from risk.numbers.stated import Day, Name, PolicyModel, Text
 
 Word = Annotated[str, Field(pattern=r"^\w{1,64}$")]
 

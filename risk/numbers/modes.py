@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from risk.policy.families.looser import Looser
-from risk.policy.stated import BasisPoints, Count, LogReturn, PolicyModel
+from risk.numbers.looser import Looser
+from risk.numbers.stated import BasisPoints, Count, LogReturn, PolicyModel
 
 
 class ModeLimits(PolicyModel):
