@@ -2,8 +2,7 @@
 
 `make bench-conduct` makes hours of honest flow with one planted episode each, inside and outside
 the ranges that the thresholds were chosen on, and writes docs/measured/conduct.md: recall and
-precision, alarms in honest flow, the same with each threshold 10 % lower and higher, and how often
-the predicates block. Every
+precision, alarms in honest flow, and the same with each threshold 10 % lower and higher. Every
 figure is a count, the same on every machine.
 """
 
@@ -17,8 +16,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from risk.windows.conduct.closing import Closing, ClosingLimits
-from risk.windows.conduct.coordination import Coordination, CoordinationLimits, coordinated
+from risk.windows.conduct.coordination import CoordinationLimits, coordinated
 from risk.windows.conduct.events import ConductAlarm, ConductEvent, Deed, Indicator
 from risk.windows.conduct.front_running import FrontRunning, FrontRunningLimits
 from risk.windows.conduct.ignition import Ignition, IgnitionLimits
@@ -40,7 +38,6 @@ LIMITS: Final[Mapping[Indicator, Any]] = {
     Indicator.SPOOFING: SpoofingLimits(),
     Indicator.LAYERING: LayeringLimits(),
     Indicator.WASH: WashLimits(),
-    Indicator.CLOSING: ClosingLimits(),
     Indicator.STUFFING: StuffingLimits(),
     Indicator.COORDINATION: CoordinationLimits(),
     Indicator.IGNITION: IgnitionLimits(),
@@ -60,7 +57,6 @@ _FOLDS: Final[dict[Indicator, Any]] = {
     Indicator.SPOOFING: Spoofing,
     Indicator.LAYERING: Layering,
     Indicator.WASH: Wash,
-    Indicator.CLOSING: Closing,
     Indicator.STUFFING: Stuffing,
     Indicator.IGNITION: Ignition,
     Indicator.FRONT_RUNNING: FrontRunning,
@@ -78,20 +74,6 @@ def alarms(
     return [alarm for event in events if (alarm := fold.take(event)) is not None]
 
 
-def blocked(pattern: Indicator, events: Sequence[ConductEvent]) -> list[ConductEvent]:
-    """Return the new orders that a pattern's predicate blocks; each is let through all the same."""
-    fold = (_FOLDS | {Indicator.COORDINATION: Coordination})[pattern]()
-    aggressive = {one.order for one in events if one.aggressive}
-    found = []
-    for one in events:
-        if one.deed is Deed.PLACED:
-            order = replace(one, aggressive=one.order in aggressive)
-            if fold.blocks(order):
-                found.append(order)
-        fold.take(one)
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What one set of thresholds found.
@@ -100,8 +82,6 @@ class Found:
         inside: Planted episodes found, of `episodes`; `outside` likewise.
         right: Alarms of planted owners in all planted flows, of `said` alarms.
         false: Alarms in `orders` orders of honest flow.
-        stopped: Planted episodes, inside and outside, with an order that the predicate blocks.
-        blocked: Orders of honest flow that it blocks.
     """
 
     episodes: int
@@ -111,8 +91,6 @@ class Found:
     said: int
     false: int
     orders: int
-    stopped: tuple[int, int]
-    blocked: int
 
     @property
     def meets_bars(self) -> bool:
@@ -124,13 +102,10 @@ class Found:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one set of thresholds while flows go by; of the predicate only if `exact`."""
+    """Counts of one set of thresholds while flows go by."""
 
     pattern: Indicator
     limits: object
-    exact: bool = False
-    stopped: list[int] = field(default_factory=lambda: [0, 0])
-    blocked: int = 0
     hits: list[int] = field(default_factory=lambda: [0, 0])
     right: int = 0
     said: int = 0
@@ -144,16 +119,11 @@ class Tally:
         self.hits[group] += bool(own)
         self.right += len(own)
         self.said += len(told)
-        if self.exact:
-            orders = blocked(self.pattern, events)
-            self.stopped[group] += any(one.owner.startswith(PLANTED) for one in orders)
 
     def honest(self, events: Sequence[ConductEvent]) -> None:
         """Count a flow without one."""
         self.false += len(alarms(self.pattern, self.limits, events))
         self.orders += sum(one.deed is Deed.PLACED for one in events)
-        if self.exact:
-            self.blocked += len(blocked(self.pattern, events))
 
     def found(self, episodes: int) -> Found:
         """Return the counts."""
@@ -165,8 +135,6 @@ class Tally:
             said=self.said,
             false=self.false,
             orders=self.orders,
-            stopped=(self.stopped[0], self.stopped[1]),
-            blocked=self.blocked,
         )
 
 
@@ -175,7 +143,7 @@ Bent = tuple[Indicator, str, Found]
 
 def measure(episodes: int, some: int) -> tuple[dict[Indicator, Found], list[Bent]]:
     """Return what each detector finds, and with moved thresholds in the first `some` flows."""
-    exact = {pattern: Tally(pattern, limits, exact=True) for pattern, limits in LIMITS.items()}
+    exact = {pattern: Tally(pattern, limits) for pattern, limits in LIMITS.items()}
     bent = [(p, name, Tally(p, one)) for p, limits in LIMITS.items() for name, one in moved(limits)]
     for number in range(episodes):
         events = honest(2 * episodes + number).done()
@@ -231,12 +199,6 @@ def text_of(found: Mapping[Indicator, Found], bent: Sequence[Bent]) -> str:
         f" {one.false} | {'reached' if kept(pattern, one) else 'not reached'} |\n"
         for pattern, one in found.items()
     ]
-    stops = [
-        f"| {pattern} | {interval(one.stopped[0], one.episodes)} |"
-        f" {interval(one.stopped[1], one.episodes)} | {one.blocked:,} |"
-        f" {one.blocked * PER / one.orders:.1f} |\n"
-        for pattern, one in found.items()
-    ]
     moves = [
         f"| {pattern} | `{name}` | {one.inside} | {one.outside} | {one.false} |\n"
         for pattern, name, one in bent
@@ -254,12 +216,6 @@ def text_of(found: Mapping[Indicator, Found], bent: Sequence[Bent]) -> str:
         "hours.\n\n"
         "| pattern | recall inside | recall outside | precision | alarms in honest flow | bars |\n"
         "|---|---|---|---|---|---|\n" + "".join(rows) + "\n"
-        "## Predicates before the trade\n\n"
-        "Episodes with at least one order that the pattern's predicate blocks, and honest orders "
-        "that it blocks. A blocked order is\nlet through all the same, so that those after it "
-        "count too. Only new orders are asked about, never a cancel. There is no bar.\n\n"
-        "| pattern | stopped inside | stopped outside | honest orders blocked | of 10,000 |\n"
-        "|---|---|---|---|---|\n" + "".join(stops) + "\n"
         "## With each threshold 10 % lower and higher\n\n"
         f"The first {some.episodes} flows of each sort, {some.orders:,} honest orders.\n\n"
         "| pattern | threshold | found inside | found outside | alarms in honest flow |\n"

@@ -12,7 +12,7 @@ from typing import Final
 from risk.intent import Side
 from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, Indicator, other
 from scripts.conduct_spans import Spans
-from scripts.conduct_worlds import CLOSE_US, HOUR_US, MID, World
+from scripts.conduct_worlds import HOUR_US, MID, World
 
 PLANTED: Final = "planted"
 
@@ -64,16 +64,6 @@ def _wash(world: World, owner: str, spans: Spans) -> None:
             name = world.place(when, owner, side, size, price=MID + rng.randint(0, 1))
             world.ends(name, when + 1_000, Deed.TRADED)
         at += gap + rng.randint(5, 60) * SECOND_US
-
-
-def _mark(world: World, owner: str, spans: Spans) -> None:
-    rng, side = world.rng, world.side()
-    trades, share = spans["trades"].draw(rng), spans["share_pct"].draw(rng)
-    total = world.closing_lots() * share // (100 - share)
-    for number in range(trades):
-        at = CLOSE_US - 300 * SECOND_US + number * 250 * SECOND_US // trades
-        name = world.place(at, owner, side, total // trades)
-        world.ends(name, at + 1_000, Deed.TRADED, aggressive=True)
 
 
 def _stuff(world: World, owner: str, spans: Spans) -> None:
@@ -144,7 +134,6 @@ PLANTS: Final[Mapping[Indicator, Callable[[World, str, Spans], None]]] = {
     Indicator.SPOOFING: _spoof,
     Indicator.LAYERING: _layer,
     Indicator.WASH: _wash,
-    Indicator.CLOSING: _mark,
     Indicator.STUFFING: _stuff,
     Indicator.COORDINATION: _coordinate,
     Indicator.IGNITION: _ignite,

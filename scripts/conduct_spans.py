@@ -38,7 +38,6 @@ INSIDE: Final[Mapping[Indicator, Spans]] = {
         "cancel_ms": Span(500, 2_000),
     },
     Indicator.WASH: {"pairs": Span(4, 6), "gap_s": Span(1, 20), "apart_pct": Span(0, 4)},
-    Indicator.CLOSING: {"share_pct": Span(30, 60), "trades": Span(4, 8)},
     Indicator.STUFFING: {"messages": Span(30, 60)},
     Indicator.COORDINATION: {"orders": Span(40, 60), "share_pct": Span(80, 100)},
     Indicator.IGNITION: {
@@ -78,7 +77,6 @@ OUTSIDE: Final[Mapping[Indicator, Spans]] = {
         "cancel_ms": Span(2_001, 4_500),
     },
     Indicator.WASH: {"pairs": Span(3, 3), "gap_s": Span(21, 50), "apart_pct": Span(5, 8)},
-    Indicator.CLOSING: {"share_pct": Span(23, 29), "trades": Span(3, 3)},
     Indicator.STUFFING: {"messages": Span(22, 29)},
     Indicator.COORDINATION: {"orders": Span(25, 39), "share_pct": Span(60, 79)},
     Indicator.IGNITION: {

@@ -19,16 +19,12 @@ from risk.intent import Side
 from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, other
 
 HOUR_US: Final = 3_600 * SECOND_US
-CLOSE_US: Final = HOUR_US
 MID: Final = 10_000
-LATE_US: Final = 600 * SECOND_US
-BACKGROUND: Final = 4_000
-"""What others trade in the closing window."""
 
 
 @dataclass(slots=True)
 class World:
-    """Order flow of an hour that ends with the close, in one instrument."""
+    """Order flow of an hour, in one instrument."""
 
     rng: random.Random
     events: list[ConductEvent]
@@ -54,7 +50,6 @@ class World:
             qty_lots=lots,
             price_ticks=price,
             level_lots=shown,
-            to_close_us=max(0, CLOSE_US - time_us),
         )
         self.events.append(event)
         self.placed[name] = event
@@ -62,8 +57,7 @@ class World:
 
     def waits(self, name: str, time_us: int) -> None:
         """Let a placed order have waited since then for a person."""
-        waiting = replace(self.placed[name], time_us=time_us, deed=Deed.WAITING)
-        self.events.append(replace(waiting, to_close_us=max(0, CLOSE_US - time_us)))
+        self.events.append(replace(self.placed[name], time_us=time_us, deed=Deed.WAITING))
 
     def trades(self, owner: str, side: Side, lots: int, price: int, time_us: int) -> None:
         """Place an order that trades at once."""
@@ -79,18 +73,9 @@ class World:
         ]
         return (max if side is Side.BUY else min)(prices, default=MID)
 
-    def ends(self, name: str, time_us: int, deed: Deed, *, aggressive: bool = False) -> None:
+    def ends(self, name: str, time_us: int, deed: Deed) -> None:
         """Cancel or trade an order."""
-        placed = self.placed[name]
-        self.events.append(
-            replace(
-                placed,
-                time_us=time_us,
-                deed=deed,
-                to_close_us=max(0, CLOSE_US - time_us),
-                aggressive=aggressive,
-            )
-        )
+        self.events.append(replace(self.placed[name], time_us=time_us, deed=deed))
 
     def side(self) -> Side:
         """Return one of both sides."""
@@ -100,20 +85,10 @@ class World:
         """Return whether something happens that does in so many of a hundred cases."""
         return self.rng.randrange(100) < pct
 
-    def closing_lots(self) -> int:
-        """Return what the market will have traded in the closing window."""
-        late = [e for e in self.events if e.deed is Deed.TRADED and (e.to_close_us or 0) <= LATE_US]
-        return BACKGROUND + sum(e.qty_lots if e.aggressive else 4 * e.qty_lots for e in late)
-
     def done(self) -> list[ConductEvent]:
-        """Return all events in order of time, numbered, with the market's volume at the close."""
-        market, found = 0, []
-        for seq, event in enumerate(sorted(self.events, key=lambda one: one.time_us)):
-            left = event.to_close_us or 0
-            if event.deed is Deed.TRADED and left <= LATE_US:
-                market += 4 * event.qty_lots if not event.aggressive else event.qty_lots
-            found.append(replace(event, seq=seq, market_lots=BACKGROUND + market))
-        return found
+        """Return all events in order of time, numbered."""
+        ordered = sorted(self.events, key=lambda one: one.time_us)
+        return [replace(event, seq=seq) for seq, event in enumerate(ordered)]
 
 
 def honest(seed: int) -> World:
@@ -189,12 +164,12 @@ def _both_ways(world: World) -> None:
 
 
 def _at_the_close(world: World) -> None:
-    """Finish a hedge before the close: some aggressive, a small share."""
-    start = CLOSE_US - 550 * SECOND_US
+    """Finish a hedge in the last minutes of the hour."""
+    start = HOUR_US - 550 * SECOND_US
     for number in range(6):
         at = start + number * 80 * SECOND_US
         name = world.place(at, "hedger", Side.BUY, world.rng.randint(40, 90))
-        world.ends(name, at + SECOND_US, Deed.TRADED, aggressive=number % 2 == 0)
+        world.ends(name, at + SECOND_US, Deed.TRADED)
 
 
 def _readers(world: World) -> None:

@@ -1,10 +1,8 @@
-"""Patterns of conduct in the orders of one firm: for each one a detector and a predicate.
+"""Patterns of conduct in the orders of one firm, looked for after the trade: a detector for each.
 
-A pattern is a fold over order events with two questions. `take` reads an event and says whether the
-pattern is complete: the detector, for cases. `blocks` says whether a new order would complete it or
-go on with it: the predicate, before the trade. It looks at counters only, so its cost does not grow
-with history. A cancel is never blocked. An alarm is "the events match indicator X", never a
-statement of intent.
+A pattern is a fold over order events: `take` reads an event and says whether the pattern is
+complete, for a case. An alarm is "the events match indicator X", never a statement of intent. It
+stops nothing: before the trade the rules of conduct refuse (`risk/rules/conduct`).
 
 Not here: cases and who may see them, rules on one order (`risk/rules`), made-up worlds (`scripts`).
 
@@ -13,7 +11,6 @@ Not here: cases and who may see them, rules on one order (`risk/rules`), made-up
     spoofing       short-lived size on one side, trades on the other
     layering       several own price levels that go after a trade on the other side
     wash           trades of one owner against each other
-    closing        a large aggressive share of the last minutes before the close
     stuffing       many messages and no trade
     ignition       trades that move the price, then trades back
     front_running  trades ahead of another agent's waiting order, then trades back

@@ -10,7 +10,7 @@ too: the alarm is a question.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -157,37 +157,3 @@ def tail(hits: int, of: int, chance: Fraction) -> Fraction:
         total += term
         term = -(-term * (of - k) * up // ((k + 1) * down))
     return min(Fraction(1), Fraction(-(-total * 10**9 // _UNIT), 10**9))
-
-
-@dataclass(slots=True)
-class Coordination:
-    """The predicate's counters: how often an agent's orders followed another's at once."""
-
-    limits: CoordinationLimits = field(default_factory=CoordinationLimits)
-    _newest: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    _orders: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
-    _followed: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
-
-    def take(self, event: ConductEvent) -> None:
-        """Read an event; count it if it follows another agent's order on the same side."""
-        if event.deed is not Deed.PLACED:
-            return
-        place = (event.instrument, event.side.value)
-        leader = self._leader(event)
-        self._orders[event.agent, event.instrument] += 1
-        if leader:
-            self._followed[leader, event.agent, event.instrument] += 1
-        self._newest[place] = (event.time_us, event.agent)
-
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would follow an agent that this one follows too often."""
-        leader = self._leader(order)
-        count = self._orders[order.agent, order.instrument]
-        followed = self._followed[leader, order.agent, order.instrument]
-        often = followed * 100 >= self.limits.share_pct * count
-        return bool(leader) and count >= self.limits.orders and often
-
-    def _leader(self, event: ConductEvent) -> str:
-        time_us, agent = self._newest.get((event.instrument, event.side.value), (0, ""))
-        near = agent not in {"", event.agent} and event.time_us - time_us <= self.limits.near_us
-        return agent if near else ""

@@ -29,7 +29,6 @@ class Indicator(StrEnum):
     SPOOFING = "spoofing"
     LAYERING = "layering"
     WASH = "wash"
-    CLOSING = "marking the close"
     STUFFING = "quote stuffing"
     COORDINATION = "coordination"
     IGNITION = "momentum ignition"
@@ -44,13 +43,9 @@ class ConductEvent:
     Attributes:
         seq: The record that says so: an alarm's evidence.
         owner: The beneficial owner, or the group that counts as one.
-        price_ticks: The limit, or what was traded at; of an order that a predicate is asked about,
-            the touch where that is better than its limit.
+        price_ticks: The limit, or what was traded at.
         qty_lots: Placed, left at the cancel, or traded.
         level_lots: All lots shown at this price after the order was placed, its own too.
-        to_close_us: Time until the close; None while nobody knows.
-        market_lots: What the whole market has traded in the closing window so far, own lots too.
-        aggressive: Whether the order went through the touch.
     """
 
     seq: int
@@ -64,9 +59,6 @@ class ConductEvent:
     qty_lots: int
     price_ticks: int
     level_lots: int = 0
-    to_close_us: int | None = None
-    market_lots: int = 0
-    aggressive: bool = False
 
     @property
     def place(self) -> tuple[str, str]:

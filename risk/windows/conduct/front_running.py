@@ -88,17 +88,6 @@ class FrontRunning:
                 pass
         return None
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order, traded in full at its price, would complete the pattern.
-
-        An order ahead is never blocked: nothing tells it from one of its own reasons.
-        """
-        return any(
-            self._goes_back(one, order) and self._completes(one, one.ahead[order.agent], order)
-            for one in self._waiting[order.instrument].values()
-            if order.agent in one.ahead
-        )
-
     def _leave(self, orders: dict[str, _WaitingOrder], event: ConductEvent) -> None:
         """Keep an order that leaves only if somebody traded ahead of it."""
         own = orders.get(event.order)

@@ -78,11 +78,6 @@ class Ignition:
         self._extend(own, event)
         return None
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would trade back a run that moved the price."""
-        moved = self._trades[order.place].moved
-        return moved is not None and self._goes_back(moved, order)
-
     def _goes_back(self, moved: _MovedRun, event: ConductEvent) -> bool:
         near = event.time_us - moved.time_us <= self.limits.after_us
         return near and event.side is not moved.side

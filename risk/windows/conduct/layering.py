@@ -72,22 +72,6 @@ class Layering:
                 pass
         return None
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order is one level more behind a trade of the other side, or before.
-
-        Before: it is the last of enough fresh levels while the other side has own orders at fewer
-        levels; who stands at as many on both sides shows no one-sided book.
-        """
-        layers = self._layers.get((*order.place, order.side))
-        if layers is not None and order.time_us - layers.trade.time_us <= self.limits.after_us:
-            return True
-        there = self._live[*order.place, other(order.side)].values()
-        if not 0 < len({one.price_ticks for one in there}) < self.limits.levels:
-            return False
-        fresh = self._fresh((*order.place, order.side), order.time_us)
-        levels = {one.price_ticks for one in fresh.values()} | {order.price_ticks}
-        return len(levels) >= self.limits.levels
-
     def _fresh(self, key: tuple[str, str, Side], now_us: int) -> dict[str, ConductEvent]:
         """Return the orders of this side that are open and were placed a moment ago."""
         since = now_us - self.limits.built_us

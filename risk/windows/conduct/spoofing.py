@@ -84,14 +84,6 @@ class Spoofing:
             case Deed.WAITING | Deed.DROPPED:
                 return None
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the pattern would be complete if this order were cancelled too."""
-        cancelled = self._counts[*order.place, order.side].cancelled
-        cancelled.forget(order.time_us)
-        if not cancelled.count:
-            return False
-        return self._matches(order.place, order.side, order.time_us, order.qty_lots)
-
     def _counts_as_shown(self, placed: ConductEvent, event: ConductEvent) -> bool:
         short = event.time_us - placed.time_us < self.limits.rest_us
         return short and placed.qty_lots * 100 >= self.limits.shown_pct * placed.level_lots
@@ -111,16 +103,16 @@ class Spoofing:
             one.clear()
         return alarm
 
-    def _matches(self, place: tuple[str, str], side: Side, now_us: int, more_lots: int = 0) -> bool:
-        """Return whether the counts match, with one more cancelled order if it has lots."""
+    def _matches(self, place: tuple[str, str], side: Side, now_us: int) -> bool:
+        """Return whether the counts match."""
         shown, opposite = self._counts[*place, side], self._counts[*place, other(side)]
         for one in (shown.placed, shown.cancelled, opposite.traded, opposite.cancelled):
             one.forget(now_us)
-        cancelled, traded = shown.cancelled.total + more_lots, opposite.traded.total
+        cancelled, traded = shown.cancelled.total, opposite.traded.total
         return (
             traded > 0
-            and shown.cancelled.count + (more_lots > 0) >= self.limits.orders
+            and shown.cancelled.count >= self.limits.orders
             and cancelled * 100 >= self.limits.times_pct * traded
-            and cancelled * 100 >= self.limits.cancelled_pct * (shown.placed.total + more_lots)
+            and cancelled * 100 >= self.limits.cancelled_pct * shown.placed.total
             and cancelled * 100 >= self.limits.one_sided_pct * opposite.cancelled.total
         )

@@ -124,11 +124,6 @@ class StopRun:
         extremes.add(event.time_us, event.price_ticks)
         return alarm
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order, traded in full at its price, would complete the pattern."""
-        run = self._runs[order.place].through
-        return run is not None and self._goes_back(run, order) and self._completes(run, order)
-
     def _goes_back(self, run: _LevelRun, event: ConductEvent) -> bool:
         near = event.time_us - run.time_us <= self.limits.after_us
         return near and event.side is not run.side

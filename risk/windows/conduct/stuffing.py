@@ -58,10 +58,3 @@ class Stuffing:
             time_us=event.time_us,
             evidence=evidence,
         )
-
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would be one message too many."""
-        own = self._paces[order.place]
-        own.messages.forget(order.time_us)
-        own.trades.forget(order.time_us)
-        return own.messages.total >= self.limits.messages and not own.trades.total

@@ -85,13 +85,6 @@ class Wash:
             evidence=evidence,
         )
 
-    def blocks(self, order: ConductEvent) -> bool:
-        """Return whether the order would make the last pair that is missing."""
-        own = self._trades[order.place]
-        own.pairs.forget(order.time_us)
-        missing = self.limits.pairs - own.pairs.count
-        return missing <= 1 and self._met(own, order) is not None
-
     def _met(self, own: _Trades, event: ConductEvent) -> ConductEvent | None:
         """Return the oldest single trade of the other side that this one pairs with."""
         opposite = own.single[Side.SELL if event.side is Side.BUY else Side.BUY]

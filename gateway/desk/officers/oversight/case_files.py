@@ -30,7 +30,6 @@ SOURCES: Final = {
     "spoofing": "Regulation (EU) 596/2014 art. 12(2)(c); FINRA rule 5210.03",
     "layering": "FINRA rule 5210.03; Regulation (EU) 596/2014 art. 12(2)(c)",
     "wash": "Delegated Regulation (EU) 2016/522 Annex II, indicator A(c); FINRA rule 6140",
-    "marking the close": "Delegated Regulation (EU) 2016/522 Annex II, indicator A(e)",
     "quote stuffing": "Regulation (EU) 596/2014 art. 12(2)(c)(i)",
     "momentum ignition": "Delegated Regulation (EU) 2016/522 Annex II; rule R40 of the gate",
     "front-running": "Regulation (EU) 596/2014 art. 7(1)(d) and 8; FINRA rule 5270",

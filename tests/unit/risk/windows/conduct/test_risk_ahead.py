@@ -101,24 +101,12 @@ def test_an_agent_is_not_ahead_of_itself_nor_of_an_order_that_never_left() -> No
     assert not [one for one in dropped if fold.take(one)]
 
 
-def test_the_order_that_would_trade_back_enough_is_blocked_and_none_ahead() -> None:
-    events = ahead_of()
+def test_what_was_traded_back_before_counts_too_and_what_another_agent_traded_does_not() -> None:
+    (*before, back) = ahead_of()
+    first, rest = replace(back, qty_lots=49), replace(back, qty_lots=1)
     fold = FrontRunning()
-    back = replace(events[-1], deed=Deed.PLACED)
-    for one in events[:4]:
-        assert not fold.blocks(one)
-        fold.take(one)
-    assert not fold.blocks(back), "the other order has not left"
-    for one in events[4:6]:
-        fold.take(one)
-    assert fold.blocks(back)
-    assert not fold.blocks(replace(back, agent="another"))
-    assert not fold.blocks(replace(back, side=Side.BUY))
-    assert not fold.blocks(replace(back, qty_lots=49)), "less than half"
-    assert not fold.blocks(replace(back, price_ticks=101)), "no gain"
-    assert not fold.blocks(replace(back, time_us=back.time_us + 1))
-    fold.take(replace(back, deed=Deed.TRADED, qty_lots=49, time_us=back.time_us - 1))
-    assert fold.blocks(replace(back, qty_lots=1)), "what was traded back before counts too"
+    assert not [one for one in (*before, first, replace(rest, agent="a")) if fold.take(one)]
+    assert fold.take(rest)
 
 
 def test_an_order_that_nobody_was_ahead_of_is_forgotten_when_it_leaves() -> None:
@@ -194,19 +182,3 @@ def test_a_pause_ends_the_run_so_that_half_of_its_first_part_is_enough(
     events = stop_run(prior_ms=1_000, gap_ms=gap_ms, back=50, after_ms=1_000)
     fold = StopRun()
     assert bool([one for one in events if fold.take(one)]) is found
-
-
-def test_trading_back_is_blocked_after_a_run_through_an_extreme_only() -> None:
-    (*before, last) = stop_run(prior_ms=1_000)
-    fold = StopRun()
-    order = replace(last, deed=Deed.PLACED)
-    for one in before[:-2]:
-        fold.take(one)
-    assert not fold.blocks(order)
-    for one in before[-2:]:
-        fold.take(one)
-    assert fold.blocks(order)
-    assert not fold.blocks(replace(order, side=Side.BUY))
-    assert not fold.blocks(replace(order, qty_lots=99)), "less than half"
-    assert not fold.blocks(replace(order, price_ticks=order.price_ticks - 1)), "too little gain"
-    assert not fold.blocks(replace(order, time_us=order.time_us + 1))

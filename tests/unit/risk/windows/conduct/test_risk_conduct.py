@@ -1,4 +1,4 @@
-"""Each pattern is found at its threshold and not one unit below; a new order of it is blocked."""
+"""Each pattern is found at its threshold and not one unit below."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from risk.intent import Side
-from risk.windows.conduct.closing import Closing
 from risk.windows.conduct.coordination import (
-    Coordination,
     CoordinationLimits,
     coordinated,
     pairs,
     tail,
 )
-from risk.windows.conduct.events import SECOND_US, ConductEvent, Deed, Indicator
+from risk.windows.conduct.events import ConductEvent, Deed, Indicator
 from risk.windows.conduct.ignition import Ignition
 from risk.windows.conduct.layering import Layering
 from risk.windows.conduct.rolling import Rolling
@@ -82,19 +80,6 @@ def test_who_cancels_on_both_sides_is_no_spoofer() -> None:
     assert said(Spoofing(), both) == []
 
 
-def test_an_order_is_blocked_whose_cancel_would_make_the_pattern_complete() -> None:
-    fold = Spoofing()
-    for one in spoof()[:3]:
-        fold.take(one)
-    more = event(3_000, Deed.PLACED, "b")
-    assert not fold.blocks(more), "nothing was cancelled yet"
-    fold.take(spoof()[3])
-    assert fold.blocks(more)
-    assert not fold.blocks(replace(more, qty_lots=97)), "197 is less than three times 66"
-    assert not fold.blocks(replace(more, side=SELL))
-    assert not fold.blocks(event(60_000, Deed.PLACED, "b")), "it is over"
-
-
 def layers(
     *, levels: int = 3, cancel_ms: int = 10_000, built_ms: int = 9_000
 ) -> list[ConductEvent]:
@@ -115,30 +100,6 @@ def test_layering_is_found_at_its_thresholds() -> None:
     assert said(Layering(), layers(levels=5)[:-2]) == []
     same = [replace(one, price_ticks=100) for one in layers()]
     assert said(Layering(), same) == [], "one level"
-
-
-def test_one_level_more_is_blocked_behind_the_trade() -> None:
-    fold = Layering()
-    for one in layers()[:5]:
-        fold.take(one)
-    assert fold.blocks(event(9_100, Deed.PLACED, "more", SELL, price_ticks=110))
-    assert not fold.blocks(event(9_100, Deed.PLACED, "more", BUY))
-    assert not fold.blocks(event(14_001, Deed.PLACED, "more", SELL))
-
-
-def test_the_last_of_enough_levels_is_blocked_while_the_other_side_is_open() -> None:
-    fold = Layering()
-    last = event(60, Deed.PLACED, "l2", SELL, price_ticks=103)
-    for one in layers(levels=2)[:2]:
-        fold.take(one)
-    assert not fold.blocks(last), "nothing of the other side can trade"
-    fold.take(event(50, Deed.PLACED, "b"))
-    assert fold.blocks(last)
-    assert not fold.blocks(replace(last, price_ticks=102)), "a level that is there"
-    assert not fold.blocks(replace(last, time_us=10_001 * MS)), "the first is no longer fresh"
-    for n in (1, 2):
-        fold.take(event(50 + n, Deed.PLACED, f"b{n}", price_ticks=100 - n))
-    assert not fold.blocks(last), "as many levels on both sides"
 
 
 def washed(pairs_: int = 3, *, gap_ms: int = 60_000, ticks: int = 1, less: int = 0) -> Any:  # noqa: ANN401 - a list
@@ -168,62 +129,15 @@ def test_other_trades_between_the_pairs_are_a_reason_of_their_own() -> None:
     assert said(Wash(), mixed) == []
 
 
-def test_the_order_that_would_make_the_last_pair_is_blocked() -> None:
-    fold = Wash()
-    for one in washed()[:-1]:
-        fold.take(one)
-    last = washed()[-1]
-    assert fold.blocks(replace(last, deed=Deed.PLACED))
-    assert not fold.blocks(replace(last, deed=Deed.PLACED, price_ticks=120))
-    assert not fold.blocks(replace(last, deed=Deed.PLACED, owner="another"))
-    early = Wash()
-    early.take(washed()[0])
-    assert not early.blocks(washed()[1])
-
-
-def closing(lots: int, *, aggressive: bool = True, left_s: int = 600) -> list[ConductEvent]:
-    more: dict[str, Any] = {
-        "aggressive": aggressive,
-        "to_close_us": left_s * SECOND_US,
-        "market_lots": 1_500,
-    }
-    return [event(n, Deed.TRADED, f"c{n}", qty_lots=lots, **more) for n in range(3)]
-
-
-def test_marking_the_close_is_found_at_its_thresholds_and_told_once() -> None:
-    assert said(Closing(), closing(101)) == [(0, 1, 2)]
-    assert said(Closing(), closing(100)) == [], "a fifth is no more than a fifth"
-    assert said(Closing(), closing(400, aggressive=False)) == []
-    assert said(Closing(), closing(400, left_s=601)) == []
-    assert len(said(Closing(), [*closing(101), *closing(101)])) == 1
-    thin = [replace(one, market_lots=0) for one in closing(333)]
-    assert said(Closing(), thin) == [], "999 lots are too few to say anything"
-
-
-def test_the_aggressive_order_that_makes_the_share_too_large_is_blocked() -> None:
-    fold = Closing()
-    for one in closing(101)[:2]:
-        fold.take(one)
-    order = replace(closing(99)[2], deed=Deed.PLACED)
-    assert fold.blocks(order)
-    assert not fold.blocks(replace(order, qty_lots=98))
-    assert not fold.blocks(replace(order, aggressive=False))
-
-
 def stuffed(messages: int) -> list[ConductEvent]:
     return [event(n, Deed.PLACED, f"q{n}") for n in range(messages)]
 
 
-def test_stuffing_is_found_at_its_thresholds_and_the_message_before_is_blocked() -> None:
+def test_stuffing_is_found_at_its_thresholds() -> None:
     assert len(said(Stuffing(), stuffed(21))) == 1
     assert said(Stuffing(), stuffed(20)) == []
     traded = [event(0, Deed.TRADED, "t"), *stuffed(40)]
     assert said(Stuffing(), traded) == []
-    fold = Stuffing()
-    for one in stuffed(20):
-        fold.take(one)
-    assert fold.blocks(event(30, Deed.PLACED, "x"))
-    assert not fold.blocks(event(1_020, Deed.PLACED, "x"))
 
 
 def test_two_agents_that_come_together_are_found_and_two_that_do_not_are_not() -> None:
@@ -238,15 +152,6 @@ def test_two_agents_that_come_together_are_found_and_two_that_do_not_are_not() -
     assert coordinated(made(15_000)) == ()
     (apart,) = pairs(made(15_000), CoordinationLimits())
     assert (apart.orders, apart.together, apart.p_value) == (20, 0, Fraction(1))
-    fold = Coordination()
-    for one in made(999):
-        fold.take(one)
-    leads = event(2_000_000, Deed.PLACED, "lead", agent="a")
-    fold.take(leads)
-    assert fold.blocks(event(2_000_500, Deed.PLACED, "f", agent="b"))
-    assert not fold.blocks(event(2_000_500, Deed.PLACED, "f", SELL, agent="b"))
-    assert not fold.blocks(event(2_002_000, Deed.PLACED, "f", agent="b"))
-    assert not fold.blocks(event(2_000_500, Deed.PLACED, "f", agent="c"))
 
 
 def test_a_binomial_tail_is_exact_and_rounded_up() -> None:
@@ -317,13 +222,10 @@ def test_trades_that_move_the_price_and_are_traded_back(
     (*before, last) = events
     fold = Ignition()
     assert [fold.take(one) for one in before] == [None] * len(before)
-    enough = change.keys() <= {"back"}
-    assert fold.blocks(replace(last, deed=Deed.PLACED)) is enough
     alarm = fold.take(last)
     assert (alarm is not None) is found
     if alarm is not None:
         assert alarm.evidence == tuple(one.seq for one in events)
-    assert not fold.blocks(replace(last, deed=Deed.PLACED)) or not found
 
 
 def test_a_trade_of_the_other_side_ends_the_run() -> None:
