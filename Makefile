@@ -33,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate train playback ledger-size screenshots verifier docs lock clean
+.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate train playback ledger-size screenshots kinds verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -169,6 +169,9 @@ ledger-size: setup ## measure what a decision costs on disk, per drafter and pla
 
 screenshots: setup ## look at every page in a real browser, with and without JavaScript
 	@$(BIN)/python scripts/screenshots.py
+
+kinds: setup ## write the table of record kinds from their classes, then verifiers and docs
+	@$(BIN)/python scripts/kinds.py
 
 verifier: setup ## join audit/verifier/parts/ into the one file that outsiders get
 	@$(BIN)/python scripts/build_verifier.py

@@ -137,13 +137,13 @@ def kind_row(spec: KindSpec) -> str:
 
 
 def records_page() -> str:
-    """Return the page of record kinds, in walk order."""
+    """Return the page of record kinds, in the order of the journal."""
     specs = tuple(KINDS.values())
     head = [
         "# Record kinds",
         "",
         *prose(
-            "Written by `make docs` from `audit/records/kinds.py`, in the order of the walk; do not"
+            "Written by `make kinds` from the kinds' classes, in the order of the journal; do not"
             " edit. A payload has every field of its kind, may have the optional ones, and has"
             " no other. *Guard*: the record changes what rules read, for its own account or for"
             " every account; a verdict computed before such a record is computed again."

@@ -23,6 +23,7 @@ from audit.privacy.retention import (
 )
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
+from audit.records.record_kind import Filing, RecordKind
 from audit.records.sound import checked, commitments_of, named_by
 
 _HOLDS = frozenset({Kind.HOLD_PLACED, Kind.HOLD_LIFTED})
@@ -225,26 +226,33 @@ def _due(subject: str, values: tuple[PersonalValue, ...], years: Years, now_us: 
     return Due(subject=subject, values=values, years=applied, expired=draft)
 
 
+class RetentionExpired(RecordKind, frozen=True, kw_only=True):
+    """Values of a person that no longer have to be kept."""
+
+    filing = Filing("control", "retention_expired:{subject}", loose="retention_years")
+
+    subject: str
+    classes: list[str]
+    records: int
+    newest_us: int
+    kept_until_us: int
+    retention_years: dict[str, int]
+
+
 def _expired(
     subject: str, found: list[tuple[PersonalValue, int]], years: Mapping[str, int]
 ) -> Draft | None:
     if not found:
         return None
     classes = sorted({one.retention for one, _ in found})
-    return Draft(
-        stream="control",
-        kind=Kind.RETENTION_EXPIRED,
-        payload={
-            "subject": subject,
-            "classes": [*classes],
-            "records": len({one.seq for one, _ in found}),
-            "newest_us": max(one.recorded_at_us for one, _ in found),
-            "kept_until_us": max(ends_us for _, ends_us in found),
-            "retention_years": {name: years[name] for name in classes},
-        },
-        actor="gateway",
-        idem_key=f"retention_expired:{subject}",
-    )
+    return RetentionExpired(
+        subject=subject,
+        classes=classes,
+        records=len({one.seq for one, _ in found}),
+        newest_us=max(one.recorded_at_us for one, _ in found),
+        kept_until_us=max(ends_us for _, ends_us in found),
+        retention_years={name: years[name] for name in classes},
+    ).draft()
 
 
 def _refuse_held(

@@ -13,6 +13,7 @@ from audit.errors import ErasureRefusedError
 from audit.records.kinds import Kind
 from audit.records.personal import is_subject
 from audit.records.record import Draft, Record
+from audit.records.record_kind import Filing, RecordKind
 from audit.records.sound import checked
 
 ALL = "all"
@@ -64,6 +65,27 @@ def active(records: Iterable[Record]) -> dict[str, Hold]:
     return found
 
 
+class HoldPlaced(RecordKind, frozen=True, kw_only=True):
+    """What a scope has recorded is kept until the hold is lifted."""
+
+    filing = Filing("control", "hold:{hold_id}", "person:{placed_by}")
+
+    hold_id: str
+    scope: str
+    reason: str
+    placed_by: str
+
+
+class HoldLifted(RecordKind, frozen=True, kw_only=True):
+    """A hold that is over."""
+
+    filing = Filing("control", "hold_lifted:{hold_id}", "person:{lifted_by}")
+
+    hold_id: str
+    reason: str
+    lifted_by: str
+
+
 def hold_on(record: Record) -> Hold:
     """Return the hold that a `hold_placed` record places."""
     body = record.body
@@ -79,13 +101,7 @@ def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
     """Draft a hold, its id a digest of its content; raise ErasureRefusedError for a bad scope."""
     named = "\n".join((check_scope(scope), reason, actor, str(now_us)))
     hold_id = f"hold-{sha256(named.encode()).hexdigest()[:12]}"
-    return Draft(
-        stream="control",
-        kind=Kind.HOLD_PLACED,
-        payload={"hold_id": hold_id, "scope": scope, "reason": reason, "placed_by": actor},
-        actor=f"person:{actor}",
-        idem_key=f"hold:{hold_id}",
-    )
+    return HoldPlaced(hold_id=hold_id, scope=scope, reason=reason, placed_by=actor).draft()
 
 
 def lifted(hold: Hold, reason: str, actor: str) -> Draft:
@@ -94,10 +110,4 @@ def lifted(hold: Hold, reason: str, actor: str) -> Draft:
         raise ErasureRefusedError(
             f"{hold.hold_id} was placed by {actor}: somebody else must lift it"
         )
-    return Draft(
-        stream="control",
-        kind=Kind.HOLD_LIFTED,
-        payload={"hold_id": hold.hold_id, "reason": reason, "lifted_by": actor},
-        actor=f"person:{actor}",
-        idem_key=f"hold_lifted:{hold.hold_id}",
-    )
+    return HoldLifted(hold_id=hold.hold_id, reason=reason, lifted_by=actor).draft()

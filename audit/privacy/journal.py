@@ -5,12 +5,13 @@ Not here: holds (`holds`), and when a record is appended (`erasure`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from audit.privacy.erasable import Due
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.personal import Field
 from audit.records.record import Draft, Record
+from audit.records.record_kind import Filing, RecordKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,27 +38,34 @@ def fields_of_due(due: Due) -> list[JSON]:
     return [[one.seq, one.position] for one in due.values]
 
 
+class SubjectErased(RecordKind, frozen=True, kw_only=True):
+    """A person's values were erased; `fields` are [seq, position], or how many the blob has."""
+
+    filing = Filing("control", "erased:{subject}", "person:{erased_by}", loose="retention_years")
+
+    subject: str
+    basis: str
+    erased_by: str
+    erased_us: int
+    records: int
+    fields: list[Any] | int
+    retention_years: dict[str, int]
+    fields_blob: str | None = None
+
+
 def erased(due: Due, *, basis: str, actor: str, now_us: int, fields_blob: str | None) -> Draft:
     """Draft the record of an erasure; the fields are in `fields_blob` if there is one."""
     fields = fields_of_due(due)
-    payload: dict[str, JSON] = {
-        "subject": due.subject,
-        "basis": basis,
-        "erased_by": actor,
-        "erased_us": now_us,
-        "records": len({one.seq for one in due.values}),
-        "fields": fields if fields_blob is None else len(fields),
-        "retention_years": {**due.years},
-    }
-    if fields_blob is not None:
-        payload["fields_blob"] = fields_blob
-    return Draft(
-        stream="control",
-        kind=Kind.SUBJECT_ERASED,
-        payload=payload,
-        actor=f"person:{actor}",
-        idem_key=f"erased:{due.subject}",
-    )
+    return SubjectErased(
+        subject=due.subject,
+        basis=basis,
+        erased_by=actor,
+        erased_us=now_us,
+        records=len({one.seq for one in due.values}),
+        fields=fields if fields_blob is None else len(fields),
+        retention_years={**due.years},
+        fields_blob=fields_blob,
+    ).draft()
 
 
 def erasure_on(record: Record) -> ErasureRecord:
@@ -72,22 +80,27 @@ def erasure_on(record: Record) -> ErasureRecord:
     )
 
 
+class PersonalDisclosed(RecordKind, frozen=True, kw_only=True):
+    """Somebody read personal values of a record."""
+
+    filing = Filing("control", "disclosed:{seq}:{reader}:{now_us}", "person:{reader}")
+
+    seq: int
+    subjects: list[str]
+    positions: list[int]
+    reader: str
+    reason: str
+
+
 def disclosed(seq: int, fields: Sequence[Field], *, reader: str, reason: str, now_us: int) -> Draft:
     """Draft the record of a reading of these fields of record `seq`."""
-    subjects: list[JSON] = [*sorted({one.subject for one in fields})]
-    return Draft(
-        stream="control",
-        kind=Kind.PERSONAL_DISCLOSED,
-        payload={
-            "seq": seq,
-            "subjects": subjects,
-            "positions": [one.index for one in fields],
-            "reader": reader,
-            "reason": reason,
-        },
-        actor=f"person:{reader}",
-        idem_key=f"disclosed:{seq}:{reader}:{now_us}",
-    )
+    return PersonalDisclosed(
+        seq=seq,
+        subjects=sorted({one.subject for one in fields}),
+        positions=[one.index for one in fields],
+        reader=reader,
+        reason=reason,
+    ).draft(now_us=now_us)
 
 
 def disclosure_on(record: Record) -> DisclosureRecord:

@@ -3,11 +3,9 @@
 Not here: trees and storage.
 
     record      a draft becomes a header, a leaf and a record
-    kind_names  the names of kinds and streams
-    kinds       the closed list of record kinds, in walk order
-    stop_kinds  the rows about the kill, stops, modes and registered digests
-    kind_spec   one row of that list
-    ledger_kinds its rows about the ledger itself
+    kind_table  the names and rows of the kinds, written from their classes
+    kinds       the closed list of record kinds, read from that table
+    record_kind a kind as one class: where it is filed, its fields, its draft
     canonical   JSON as the one byte string that is hashed (RFC 8785, our profile)
     typed       values read as a class of fields, safe from any thread
     personal    personal values: salted commitments in the leaf, disclosures stored elsewhere

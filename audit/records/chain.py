@@ -8,12 +8,14 @@ records: `control` is listed as it was before the map's first part.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from audit.records.canonical import JSON
-from audit.records.kinds import LEDGER, Kind
+from audit.records.kinds import LEDGER
 from audit.records.record import ZERO_HASH, Draft, Record
+from audit.records.record_kind import Filing, RecordKind
 
 CONTROL_STREAM = "control"
 HEADS_PER_RECORD_MAX = 200
@@ -35,22 +37,23 @@ def head_of(record: Record) -> StreamHead:
     return StreamHead(stream_seq=record.stream_seq, leaf=record.leaf)
 
 
+class StreamHeads(RecordKind, frozen=True, kw_only=True):
+    """A part of a map of where every stream ends: stream, its last number, its last leaf."""
+
+    filing = Filing(CONTROL_STREAM, "heads:{size}:{part}", LEDGER, ledger_only=True)
+
+    heads: list[list[Any]]
+    part: int
+    parts: int
+
+
 def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
     """Yield the drafts of one map; the tree's `size` before it makes the keys unique."""
-    rows: list[JSON] = [
+    rows: list[list[JSON]] = [
         [stream, head.stream_seq, head.leaf.hex()] for stream, head in sorted(heads.items())
     ]
     parts = max(1, -(-len(rows) // HEADS_PER_RECORD_MAX))
     for part in range(parts):
         start = part * HEADS_PER_RECORD_MAX
-        yield Draft(
-            stream=CONTROL_STREAM,
-            kind=Kind.STREAM_HEADS,
-            payload={
-                "heads": rows[start : start + HEADS_PER_RECORD_MAX],
-                "part": part,
-                "parts": parts,
-            },
-            actor=LEDGER,
-            idem_key=f"heads:{size}:{part}",
-        )
+        told = StreamHeads(heads=rows[start : start + HEADS_PER_RECORD_MAX], part=part, parts=parts)
+        yield told.draft(size=size)

@@ -25,9 +25,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from audit.records.canonical import JSON
-from audit.records.kinds import LEDGER, Kind
+from audit.records.kinds import LEDGER
 from audit.records.record import Draft
+from audit.records.record_kind import Filing, RecordKind
 
 BACK_US = 10_000
 AHEAD_US = 1_000_000
@@ -111,6 +111,22 @@ def discipline_of(status: int) -> str:
     return "no kernel loop"
 
 
+class ClockObserved(RecordKind, frozen=True, kw_only=True):
+    """What the clock is synchronised to, and by how much it went another way than it should."""
+
+    filing = Filing("control", "clock:{size}", LEDGER, ledger_only=True)
+
+    reason: str
+    wall_us: int
+    source: str
+    status: str
+    offset_us: int | None
+    error_us: int | None
+    host: str
+    step_us: int
+    discipline: str | None = None
+
+
 class ClockWatch:
     """Reads the clock and notices its steps; for one thread."""
 
@@ -169,25 +185,17 @@ class ClockWatch:
             return None
         nobody = ClockReading(source=UNKNOWN, status=UNKNOWN, host=UNKNOWN)
         reading = nobody if self._read is None else self._read()
-        payload: dict[str, JSON] = {
-            "reason": reason,
-            "wall_us": self._wall_us,
-            "source": reading.source,
-            "status": reading.status,
-            "offset_us": reading.offset_us,
-            "error_us": reading.error_us,
-            "host": reading.host[:200],
-            "step_us": self._going_us,
-        }
-        if reading.discipline is not None:
-            payload["discipline"] = reading.discipline
-        return Draft(
-            stream="control",
-            kind=Kind.CLOCK_OBSERVED,
-            payload=payload,
-            actor=LEDGER,
-            idem_key=f"clock:{size}",
-        )
+        return ClockObserved(
+            reason=reason,
+            wall_us=self._wall_us,
+            source=reading.source,
+            status=reading.status,
+            offset_us=reading.offset_us,
+            error_us=reading.error_us,
+            host=reading.host[:200],
+            step_us=self._going_us,
+            discipline=reading.discipline,
+        ).draft(size=size)
 
     def recorded(self) -> None:
         """Note that the last draft is committed; a step since then stays due."""

@@ -808,23 +808,23 @@ const KIND = /^[a-z_]{1,64}$/;
 //KINDS-BEGIN written by `make verifier`
 /** The kinds of version 1 that this file interprets; of others it verifies the bytes only. */
 export const KINDS = new Set(`
-  clock_observed run_started policy_activated model_loaded engine_event processes_agreed
-  instrument_listed receipt_key agent_scoped basket_received intent_received snapshot_taken
-  mode_chosen forecast_requested rounds_captured forecast_made forecast_failed placebo_made gjr_made
-  news_twin_made quote_taken intent_proposed placebo_judged gjr_judged verdict_given
-  approval_requested approval_resumed approval_given approval_refused reservation_released
-  basket_decided order_sending order_sent order_refused order_unknown order_withdrawn order_reported
-  order_ended cancel_requested cancel_sent cancel_ended replace_requested replace_sent replace_ended
-  decision_sealed mark_taken feed_condition session_event fix_inbound fix_anomaly foreign_reported
-  book_difference difference_resolved book_adjusted kill_pressed kill_outcome kill_released
-  kill_drilled stop_begun stop_ended override_granted override_ended cancel_all_asked
-  cancel_all_outcome flatten_asked mode_entered digests_registered promotion_tested model_promoted
-  fairness_tested fairness_agreed order_allocated policy_announced policy_tried review_drawn
-  review_answered decision_annotated forecast_scored publication_noted publication_ended
-  justification_entered swaps_tested case_opened case_noted case_moved operator_note read_recorded
-  access_refused alarm_lost key_rotated key_revoked key_destroyed ledger_restored rows_accepted
-  record_disavowed officer_key_changed witness_event hold_placed hold_lifted retention_expired
-  subject_erased personal_disclosed stream_heads run_finished
+  intent_received gjr_made quote_taken intent_proposed placebo_judged gjr_judged decision_sealed
+  operator_note snapshot_taken mode_chosen forecast_requested rounds_captured news_twin_made
+  forecast_failed placebo_made forecast_made order_sending order_sent order_refused order_unknown
+  order_withdrawn order_reported order_ended cancel_requested cancel_ended replace_requested
+  replace_sent replace_ended verdict_given approval_requested approval_resumed approval_given
+  approval_refused reservation_released fix_inbound fix_anomaly session_event foreign_reported
+  processes_agreed policy_announced feed_condition run_finished run_started instrument_listed
+  engine_event witness_event policy_activated model_loaded mark_taken ledger_restored
+  book_difference difference_resolved book_adjusted kill_drilled kill_pressed kill_outcome
+  kill_released cancel_sent mode_entered digests_registered promotion_tested model_promoted
+  stop_begun stop_ended cancel_all_asked flatten_asked cancel_all_outcome read_recorded
+  access_refused receipt_key agent_scoped alarm_lost review_drawn review_answered override_granted
+  override_ended decision_annotated forecast_scored policy_tried case_opened case_noted case_moved
+  swaps_tested justification_entered publication_noted publication_ended fairness_tested
+  fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated
+  key_revoked key_destroyed officer_key_changed record_disavowed stream_heads hold_placed
+  hold_lifted retention_expired subject_erased personal_disclosed clock_observed
 `.trim().split(/\s+/));
 //KINDS-END
 const known = (header) => KINDS.has(header.kind) && header.version === 1;

@@ -14,8 +14,6 @@ from pathlib import Path
 from audit.errors import BackupError
 from audit.files import STDOUT, beside, named
 from audit.privacy.vault import Vault
-from audit.records.kinds import Kind
-from audit.sequencer.ledger import Draft
 from audit.upkeep.backup.backup import backup
 from audit.upkeep.backup.form import read_backup
 from audit.upkeep.backup.restore import Restored, restore
@@ -30,6 +28,7 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import begin_unfinished, end_unfinished, on_trial
 from gateway.telemetry.console import Progress
+from gateway.walk.journal.run import LedgerRestored
 
 ACTOR = "operator"
 
@@ -160,18 +159,12 @@ def _record(place: Place, result: Restored, path: Path, reason: str) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     with open_ledger(place) as ledger:
         ledger.append(
-            Draft(
-                stream="control",
-                kind=Kind.LEDGER_RESTORED,
-                payload={
-                    "size": result.size,
-                    "root": result.root.hex(),
-                    "known_size": result.known_size,
-                    "lost": result.lost,
-                    "reason": reason,
-                    "backup_sha256": digest,
-                },
-                actor=ACTOR,
-                idem_key=f"restored:{result.size}:{result.known_size}",
-            )
+            LedgerRestored(
+                size=result.size,
+                root=result.root.hex(),
+                known_size=result.known_size,
+                lost=result.lost,
+                reason=reason,
+                backup_sha256=digest,
+            ).draft(actor=ACTOR)
         )

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from audit.errors import AuditError
-from audit.records.kinds import Kind
-from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.tables import DatabaseError
 from fix.errors import FixError
@@ -26,6 +24,7 @@ from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.threads.sessions import SessionProof
 from gateway.launch.threads.settler import Settler
+from gateway.walk.journal.run import EngineEvent
 from gateway.walk.journal.session import SessionEvent
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.kill_times import STEPS
@@ -260,15 +259,9 @@ class Events:
 
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
         text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
-        draft = Draft(
-            stream="control",
-            kind=Kind.ENGINE_EVENT,
-            payload={"event": name, "detail": text, "run_id": self._run_id},
-            actor="engine",
-            idem_key=f"engine:{self._run_id}:{clock.monotonic_us()}",
-        )
+        event = EngineEvent(event=name, detail=text, run_id=self._run_id)
         with contextlib.suppress(AuditError):
-            ledger.append(draft)
+            ledger.append(event.draft(moment_us=clock.monotonic_us()))
 
 
 def _settles(settler: Settler, inbox_offset: int) -> bool:
@@ -304,13 +297,8 @@ def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> 
     Raises:
         AuditError: the ledger does not take it.
     """
-    draft = Draft(
-        stream=f"session/{session}",
-        kind=Kind.SESSION_EVENT,
-        payload={"event": event, "detail": detail, "run_id": run_id},
-        actor="gateway",
-        idem_key=f"event:{run_id}:{clock.monotonic_us()}",
-    )
+    said = SessionEvent(event=event, detail=detail, run_id=run_id)
+    draft = said.draft(session=session, key=f"event:{run_id}:{clock.monotonic_us()}")
     try:
         (record,) = ledger.append(draft, lane=Lane.URGENT)
     except AuditError:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from audit.privacy.erasure import Privacy
+from audit.privacy.holds import HoldPlaced
 from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
-from gateway.walk.journal.run import HoldPlaced
 
 
 def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def _storable(name: str) -> str:
     return name if name.isascii() else name.encode(errors="backslashreplace").decode()
 
 
-class StreamHeads(dict[str, Head]):
+class StreamEnds(dict[str, Head]):
     """The last record of every stream: a dictionary that keeps at most `CACHED_MAX` in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -202,7 +202,7 @@ class FsckState:
             raise FsckStateError(f"cannot use {path}: {error}") from error
         if resume:
             self.saved = self._held(row)
-        self.heads = StreamHeads(self._database)
+        self.heads = StreamEnds(self._database)
         self.blobs = NamedBlobs(self._database)
         self.keys = IdemKeys(self._database)
 

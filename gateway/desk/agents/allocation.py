@@ -16,7 +16,7 @@ from audit.store.reader import LedgerReader
 from gateway.desk.bodies.model import RequestModel
 from gateway.desk.parts import DeskParts
 from gateway.errors import AllocationRefusedError, UnknownDecisionError
-from gateway.walk.journal.control.groups.allocation import OrderAllocated, order_allocated
+from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported
 from risk.windows.allocation import split
@@ -122,7 +122,7 @@ def allocate(own: DeskParts, actor: str, decision_id: str, body: AllocationBody)
         parts=found.parts(),
         allocated_by=actor,
     )
-    (record,) = own.tools.ledger.append(order_allocated(said))
+    (record,) = own.tools.ledger.append(said.draft())
     return {"seq": record.seq, **found.document()}
 
 

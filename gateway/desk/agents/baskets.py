@@ -40,7 +40,6 @@ from gateway.walk.journal.control.groups.baskets import (
     BasketDecided,
     BasketOutcome,
     BasketReceived,
-    basket_decided,
     basket_digest,
     basket_received,
     leg_of,
@@ -364,14 +363,19 @@ def _record(
 ) -> None:
     given = {one.decision_id: one for one in basket.decisions}
     legs = [_named(one.decision_id, given.get(one.decision_id)) for one in basket.cases]
-    decided = basket_decided(
-        basket.account, basket.basket_id, basket.record.seq, outcome, why, legs
+    decided = BasketDecided(
+        account=basket.account,
+        basket_id=basket.basket_id,
+        received_seq=basket.record.seq,
+        outcome=outcome,
+        reason=why,
+        legs=tuple(legs),
     )
-    records = desk.own.tools.ledger.append(decided, *ends, lane=Lane.URGENT, guard=guard)
+    records = desk.own.tools.ledger.append(decided.draft(), *ends, lane=Lane.URGENT, guard=guard)
     desk.own.orders.catch_up(records)
 
 
-def _named(decision_id: str, decision: Decision | None) -> JSON:
+def _named(decision_id: str, decision: Decision | None) -> dict[str, JSON]:
     if decision is None:
         return leg_of(decision_id, _NOT_JUDGED, None)
     seq = None if decision.judged is None else decision.judged.record.seq

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import StopRefusedError
-from gateway.walk.journal.control.stops import cancel_all_asked, cancel_all_outcome
+from gateway.walk.journal.control.stops import CancelAllAsked, CancelAllOutcome
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.stops import OpenCancelAll
 
@@ -53,7 +53,10 @@ class CancelAll:
         """
         cancel_id, live = secrets.token_hex(_ID_BYTES), sorted(self.live())
         with self._lock:
-            self.ledger.append(cancel_all_asked(cancel_id, actor, reason, live), lane=Lane.URGENT)
+            asked = CancelAllAsked(
+                cancel_id=cancel_id, actor_name=actor, reason=reason, live=tuple(live)
+            )
+            self.ledger.append(asked.draft(), lane=Lane.URGENT)
             # a crash here leaves a request without an outcome: it goes on at the next logon
             self.open = OpenCancelAll(cancel_id=cancel_id, live=tuple(live))
         if not self.sweep():
@@ -89,6 +92,11 @@ class CancelAll:
         with self._lock:
             if self.open is None:
                 return
-            outcome = {"confirmed": confirmed, "unknown": unknown, "open": still_open}
-            self.ledger.append(cancel_all_outcome(self.open.cancel_id, outcome), lane=Lane.URGENT)
+            outcome = CancelAllOutcome(
+                cancel_id=self.open.cancel_id,
+                confirmed=tuple(confirmed),
+                unknown=tuple(unknown),
+                open=tuple(still_open),
+            )
+            self.ledger.append(outcome.draft(), lane=Lane.URGENT)
             self.open = None

@@ -15,7 +15,7 @@ from audit.errors import AuditError
 from audit.sequencer.ledger import Lane
 from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from gateway.desk.controls.kill import CONFIRM_WITHIN_S
-from gateway.walk.journal.control.kill import KillDrilled, kill_drilled
+from gateway.walk.journal.control.kill import KillDrilled
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.kill_times import drill_line
 
@@ -64,7 +64,7 @@ class Drills:
             durable_us=durable_us,
             confirmed_us=monotonic_us() if confirmed else None,
         )
-        (record,) = self.ledger.append(kill_drilled(drilled), lane=Lane.URGENT)
+        (record,) = self.ledger.append(drilled.draft(), lane=Lane.URGENT)
         with contextlib.suppress(AuditError):
             self.newest = drill_line(record)
         return {"confirmed": confirmed, "seq": record.seq, "told": self.newest}

@@ -29,7 +29,7 @@ from gateway.feeds.live.delivered import SOURCES_MAX
 from gateway.feeds.live.items import BARS, QUOTES, BarItem
 from gateway.feeds.live.series import Item
 from gateway.feeds.news.posted import ALL, EVENTS, EventItem
-from gateway.walk.journal.run import feed_condition, feed_mark
+from gateway.walk.journal.run import FeedCondition, feed_mark
 from gateway.walk.ports import LedgerPort, Tags
 
 AGAIN_US: Final = 60_000_000
@@ -338,9 +338,8 @@ class Feeding:
         first, self._number = self._number + 1, self._number + len(changes)
         self.ledger.append(
             *(
-                feed_condition(
-                    self.tags.run_id,
-                    number=number,
+                FeedCondition(
+                    run_id=self.tags.run_id,
                     instrument=line[1],
                     feed=line[0],
                     source=line[2],
@@ -348,7 +347,7 @@ class Feeding:
                     sequence=sequence,
                     detail=finding.detail,
                     received_us=self.wall_us(),
-                )
+                ).draft(number=number)
                 for number, (line, finding, sequence) in enumerate(changes, start=first)
             )
         )

@@ -17,7 +17,7 @@ from typing import Final
 
 from audit.errors import AuditError
 from gateway.installation.keys.keyring import Caller
-from gateway.walk.journal.control import access as journal_access
+from gateway.walk.journal.control.access import ReadRecorded
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -59,8 +59,14 @@ class Reads:
         with self._lock:
             if self._noted.get(key) == from_us:
                 return
-        draft = journal_access.read_recorded(*key, from_us=from_us, window_s=window_s)
-        self._ledger.append(draft, timeout_s=timeout_s)
+        read = ReadRecorded(
+            reader=reader.name,
+            role=reader.role.value,
+            object=what,
+            from_us=from_us,
+            window_s=window_s,
+        )
+        self._ledger.append(read.draft(), timeout_s=timeout_s)
         with self._lock:
             self._noted[key] = from_us
             self._noted.move_to_end(key)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.records.canonical import canonical
 from gateway.desk.bodies.requests import IntentResponse, SignedReceipt
-from gateway.walk.journal.control.receipt import receipt_key
+from gateway.walk.journal.control.receipt import ReceiptKey
 from gateway.walk.ports import LedgerPort
 
 FORM: Final = "countersign.receipt/1"
@@ -53,7 +53,8 @@ class Receipts:
         with self._lock:
             if self._seq is None:
                 # a crash here leaves the public half of a key that signs nothing
-                (record,) = self.ledger.append(receipt_key(self._public(), self.run_id))
+                key = ReceiptKey(algorithm="ed25519", public=self._public(), run_id=self.run_id)
+                (record,) = self.ledger.append(key.draft())
                 self._seq = record.seq
             return self._seq
 

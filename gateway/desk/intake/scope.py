@@ -20,7 +20,7 @@ from gateway.desk.intake.intents import author_in
 from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.scopes import KeyScope
-from gateway.walk.journal.control.scope import agent_scoped
+from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Tags
@@ -93,7 +93,13 @@ class Scopes:
         scope = caller.scope
         if scope is None:
             return ()
-        return (agent_scoped(caller.name, account, scope.document(), scope.digest),)
+        scoped = AgentScoped(
+            key=caller.name,
+            account=account,
+            scope=scope.document(),
+            scope_digest=scope.digest,
+        )
+        return (scoped.draft(),)
 
     def admit(
         self,

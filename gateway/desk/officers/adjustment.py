@@ -42,7 +42,6 @@ from gateway.walk.journal.control.adjustment import (
     BookAdjusted,
     PositionOpened,
     adjustment_key,
-    book_adjusted,
 )
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.reconciliation.booking import NOTIONAL_MAX_MINOR
@@ -124,30 +123,28 @@ def adjust(own: DeskParts, actor: str, request: AdjustRequest) -> dict[str, Any]
     def drafts(books: Mapping[str, Book]) -> Sequence[Draft]:
         effects = _effects(own, request, books)
         return [
-            book_adjusted(
-                BookAdjusted(
-                    account=account,
-                    ref=request.ref,
-                    sort=AdjustmentSort(request.sort),
-                    adjusted_by=actor,
-                    reason=request.reason,
-                    evidence=request.evidence,
-                    terms=terms_of(request),
-                    signatures=given,
-                    market_time_us=own.market.now_us(),
-                    instrument=request.instrument,
-                    reference=request.reference,
-                    lots=effect.lots,
-                    amount_minor=effect.amount_minor,
-                    fill=effect.fill,
-                    split=effect.split,
-                    positions=effect.positions,
-                    effective_us=effect.effective_us,
-                    marks=effect.marks,
-                    mark_ticks=effect.mark_ticks,
-                    trade=_trade_text(request) if effect.fill is not None else None,
-                )
-            )
+            BookAdjusted(
+                account=account,
+                ref=request.ref,
+                sort=AdjustmentSort(request.sort),
+                adjusted_by=actor,
+                reason=request.reason,
+                evidence=request.evidence,
+                terms=terms_of(request),
+                signatures=given,
+                market_time_us=own.market.now_us(),
+                instrument=request.instrument,
+                reference=request.reference,
+                lots=effect.lots,
+                amount_minor=effect.amount_minor,
+                fill=effect.fill,
+                split=effect.split,
+                positions=effect.positions,
+                effective_us=effect.effective_us,
+                marks=effect.marks,
+                mark_ticks=effect.mark_ticks,
+                trade=_trade_text(request) if effect.fill is not None else None,
+            ).draft()
             for account, effect in effects.items()
         ]
 

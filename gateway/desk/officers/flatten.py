@@ -13,7 +13,7 @@ Not here: the kill, which cancels and sends nothing; cancelling (`cancel_all`).
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
@@ -32,7 +32,7 @@ from gateway.desk.parts import DeskParts
 from gateway.errors import GatewayError, RequestError, StopRefusedError
 from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal import decision as journal
-from gateway.walk.journal.control.stops import flatten_asked
+from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.ports import Case
 from risk.intent import Symbol
 from risk.state.state import Stop
@@ -126,9 +126,14 @@ def flatten(desk: Desk, caller: Caller, request: FlattenRequest) -> dict[str, An
         begin_stop(own, caller.name, Stop.REDUCE_ONLY, f"flatten: {request.reason}"[:500])
     # a crash here leaves reduce-only in force and no order
     flatten_id = secrets.token_hex(_ID_BYTES)
-    own.tools.ledger.append(
-        flatten_asked(flatten_id, caller.name, request.reason, _split(held)), lane=Lane.URGENT
+    closing = FlattenAsked(
+        flatten_id=flatten_id,
+        actor_name=caller.name,
+        reason=request.reason,
+        orders=tuple(one.document() for one in held if not one.why),
+        left=tuple(one.document() for one in held if one.why),
     )
+    own.tools.ledger.append(closing.draft(), lane=Lane.URGENT)
     # a crash here leaves a request on record: positions without a decision stay open, ask again
     told["flatten_id"] = flatten_id
     for number, one in enumerate(h for h in held if not h.why):
@@ -180,13 +185,6 @@ def _why_not(own: DeskParts, instrument: str, *, works: bool) -> str:
     except GatewayError as error:
         return f"no market: {error}"
     return ""
-
-
-def _split(held: Sequence[Held]) -> dict[str, list[JSON]]:
-    return {
-        "orders": [one.document() for one in held if not one.why],
-        "left": [one.document() for one in held if one.why],
-    }
 
 
 def _closed(

@@ -22,8 +22,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import ReportError
@@ -34,7 +35,8 @@ from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.parts import DeskParts
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.log_id import log_id
-from gateway.walk.journal.control.difference import DifferenceCause, Found
+from gateway.walk.journal.contents import Fill
+from gateway.walk.journal.control.difference import DifferenceCause, DifferenceResolved, Found
 from gateway.walk.journal.order import order_ended_by, sealed
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference
@@ -172,41 +174,35 @@ def _resolved(
 ) -> Draft:
     """Return the record of a resolution, or of one `beside` it, of the same order."""
     request, of = case.request, beside or case.difference
-    account = of.found.account or request.account
-    payload: dict[str, JSON] = {
-        "of_seq": of.seq,
-        "of_leaf": of.leaf.hex(),
-        "right": request.right,
-        "resolved_by": actor,
-        "reason": request.reason,
-        "evidence": request.evidence,
-        "market_time_us": case.own.market.now_us(),
-    }
-    if account:
-        payload["account"] = account
-    if case.book_lots is not None and case.broker_lots is not None:
-        payload |= {"book_lots": case.book_lots, "broker_lots": case.broker_lots}
-    if beside is not None:
-        payload["with_seq"] = case.difference.seq
-    if beside is None:
-        payload["terms"] = terms_of(request)
-    if adjustment is not None:
-        payload["adjustment"] = adjustment
-        payload["trade"] = _trade_text(case, adjustment)
-        booked_for = case.own.orders.by_cl_ord_id(of.found.cl_ord_id)
-        if booked_for is not None:
-            payload["decision_id"] = booked_for.decision_id
-    if request.ends and beside is None:
-        payload["ends"] = request.ends
-    if request.signatures and beside is None:
-        payload["signatures"] = {str(role): text for role, text in request.signatures.items()}
-    return Draft(
-        stream="control",
-        kind=Kind.DIFFERENCE_RESOLVED,
-        payload=payload,
-        actor=f"person:{actor}",
-        idem_key=f"resolved:{of.seq}",
+    known = case.book_lots is not None and case.broker_lots is not None
+    given = {str(role): text for role, text in request.signatures.items()}
+    resolved = DifferenceResolved(
+        of_seq=of.seq,
+        of_leaf=of.leaf.hex(),
+        right=request.right,
+        resolved_by=actor,
+        reason=request.reason,
+        evidence=request.evidence,
+        market_time_us=case.own.market.now_us(),
+        account=of.found.account or request.account,
+        book_lots=case.book_lots if known else None,
+        broker_lots=case.broker_lots if known else None,
     )
+    if beside is not None:
+        resolved = replace(resolved, with_seq=case.difference.seq)
+    else:
+        resolved = replace(
+            resolved, terms=terms_of(request), ends=request.ends, signatures=given or None
+        )
+    if adjustment is not None:
+        booked_for = case.own.orders.by_cl_ord_id(of.found.cl_ord_id)
+        resolved = replace(
+            resolved,
+            adjustment=Fill.read(adjustment),
+            trade=_trade_text(case, adjustment),
+            decision_id=None if booked_for is None else booked_for.decision_id,
+        )
+    return resolved.draft()
 
 
 def _refuse_odd_units(case: _Case) -> None:

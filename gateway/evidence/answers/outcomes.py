@@ -22,7 +22,6 @@ from audit.store.reader import LedgerReader
 from gateway.walk.journal.control.oversight.scores import (
     ForecastScored,
     Scored,
-    forecast_scored,
 )
 from gateway.walk.journal.forecast import ForecastMade, SnapshotTaken
 from inference.forecast.outcome import Calibration, move_1e8, score_paths
@@ -281,5 +280,5 @@ def wrongly_scored(reader: LedgerReader) -> tuple[int, tuple[int, ...]]:
             if again is None or again.document() != record.body:
                 wrong.append(record.seq)
         for one in outcomes.take(record):
-            due.setdefault(forecast_scored(one).idem_key, one)
+            due.setdefault(one.draft().idem_key, one)
     return seen, tuple(wrong)

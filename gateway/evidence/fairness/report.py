@@ -92,6 +92,7 @@ def run_tests(
         criteria_digest=criteria_digest(criteria),
         results=tuple(_short(row) for row in (*rows, *_swaps())),
         tests=tests,
+        actor_name="",  # whoever runs it names himself
     )
 
 

@@ -308,7 +308,7 @@ def news_twin_made(past: Past, record: Record) -> str:
         raise ReplayDiffersError(step="news_twin_made", detail="no forecast asked for it")
     if made.missing:
         again = journal.news_twin_missing(
-            case, attempt.blank, reason=made.missing, detail=made.detail
+            case, attempt.blank, reason=made.missing, detail=made.detail or ""
         )
         matches(record, again)
         attempt.news = NewsTwin(record=again, missing=made.missing)

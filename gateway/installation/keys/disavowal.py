@@ -9,15 +9,26 @@ import sys
 from pathlib import Path
 
 from audit.errors import RowRefusedError
-from audit.records.kinds import Kind
+from audit.records.record_kind import Filing, RecordKind
 from audit.records.row_key import disavowal, signed_by_all
-from audit.sequencer.ledger import Draft
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger, stopped
 from gateway.installation.settings import Settings
 
 ACTOR = "cli"
+
+
+class RecordDisavowed(RecordKind, frozen=True, kw_only=True):
+    """A row that the gateway did not write, and does not act on; both officers signed."""
+
+    filing = Filing("control", "disavowed:{seq}:{leaf}", ACTOR, firm_wide=True)
+
+    seq: int
+    leaf: str
+    of_stream: str
+    reason: str
+    signatures: dict[str, str]
 
 
 def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path | None]) -> int:
@@ -54,19 +65,13 @@ def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path
             if not signed_by_all(statement, signatures, keyring.public_keys()):
                 raise _refused("both roles, risk and compliance, must sign with their present keys")
             ledger.append(
-                Draft(
-                    stream="control",
-                    kind=Kind.RECORD_DISAVOWED,
-                    payload={
-                        "seq": seq,
-                        "leaf": leaf.hex(),
-                        "of_stream": stream,
-                        "reason": reason,
-                        "signatures": dict(signatures),
-                    },
-                    actor=ACTOR,
-                    idem_key=f"disavowed:{seq}:{leaf.hex()}",
-                )
+                RecordDisavowed(
+                    seq=seq,
+                    leaf=leaf.hex(),
+                    of_stream=stream,
+                    reason=reason,
+                    signatures=dict(signatures),
+                ).draft()
             )
     sys.stdout.write(
         f"record {seq} in {stream} is disavowed: the gateway no longer acts on it\n"

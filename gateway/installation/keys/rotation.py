@@ -15,7 +15,7 @@ from audit.errors import NoteError
 from audit.privacy.vault import Sealer, Vault
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from audit.records.typed import TypedFields
+from audit.records.record_kind import Filing, RecordKind
 from audit.sequencer.clock_watch import read_clock
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import Signer
@@ -157,7 +157,7 @@ def finish_rotation(settings: Settings) -> int:
         key_id = old.key_id.hex()
         _say("recording the end of the old key")
         with open_ledger(place) as ledger:
-            ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
+            ledger.append(KeyDestroyed(vkey=str(old)).draft(key_id=key_id))
             # a crash here leaves the end on record and the old key signing: repeat --finish
             ledger.checkpoint_now()
         retire(current, key_id)
@@ -179,14 +179,13 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
     with stopped(settings) as place:
         signer = load_signers(place.state, settings.ledger, create=False)[0]
         record = revoke(signer, key, clock.wall_us() if from_us is None else from_us)
-        draft = _draft(
-            Kind.KEY_REVOKED,
-            f"revoked:{key_id}:{record.from_us}",
+        revoked = KeyRevoked(
             statement=record.statement.decode(),
             vkey=str(key),
             from_us=record.from_us,
             reason=reason,
         )
+        draft = revoked.draft(key_id=key_id)
         _say("recording the revocation, signed by the present key")
         with open_ledger(place) as ledger:
             ledger.append(draft)
@@ -215,28 +214,49 @@ def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> 
 
 
 def _rotated(rotation: Rotation) -> Draft:
-    return _draft(
-        Kind.KEY_ROTATED,
-        f"rotated:{rotation.old.key_id.hex()}",
+    return KeyRotated(
         statement=rotation.statement.decode(),
         old_vkey=str(rotation.old),
         new_vkey=str(rotation.new),
         from_size=rotation.from_size,
         from_us=rotation.from_us,
-    )
+    ).draft(key_id=rotation.old.key_id.hex())
 
 
-class _KeyRotated(TypedFields, frozen=True, kw_only=True):
-    """The contents of `key_rotated`."""
+class KeyRotated(RecordKind, frozen=True, kw_only=True):
+    """The log's key is followed by another."""
+
+    filing = Filing("control", "rotated:{key_id}", "cli")
 
     statement: str
     old_vkey: str
     new_vkey: str
+    from_size: int
+    from_us: int
 
 
-def _on_record(reader: LedgerReader) -> Iterator[_KeyRotated]:
+class KeyRevoked(RecordKind, frozen=True, kw_only=True):
+    """A key of the log counts no more from a time on."""
+
+    filing = Filing("control", "revoked:{key_id}:{from_us}", "cli", loose="reason")
+
+    statement: str
+    vkey: str
+    from_us: int
+    reason: str
+
+
+class KeyDestroyed(RecordKind, frozen=True, kw_only=True):
+    """A key of the log is destroyed here."""
+
+    filing = Filing("control", "destroyed:{key_id}", "cli")
+
+    vkey: str
+
+
+def _on_record(reader: LedgerReader) -> Iterator[KeyRotated]:
     records = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
-    return (_KeyRotated.read(record.body) for record in records)
+    return (KeyRotated.of(record) for record in records)
 
 
 @contextmanager
@@ -261,10 +281,6 @@ def _vkey(text: str) -> VerifierKey:
         raise _refused(f"cannot read {path}: {error}") from error
     except NoteError as error:
         raise _refused(f"{text:.200} is neither a verifier key nor a file: {error}") from error
-
-
-def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:
-    return Draft(stream="control", kind=kind, payload=payload, actor="cli", idem_key=idem_key)
 
 
 def _refused(problem: str) -> RequestError:

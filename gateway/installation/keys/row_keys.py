@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from audit.errors import LedgerUnsafeError
 from audit.files import appearing, sync_folder
-from audit.records.kinds import Kind
+from audit.records.record_kind import Filing, RecordKind
 from audit.records.row_key import Accepted, RowKey
 from audit.sequencer.ledger import Draft, Ledger
 from audit.signers.file import write_new
@@ -222,13 +222,18 @@ def permit_restored(state: StateFolder, size: int, root: bytes) -> None:
 
 def _accepted(memory: _Memory) -> Draft:
     size, root = memory.accepted.size, memory.accepted.root.hex()
-    return Draft(
-        stream="control",
-        kind=Kind.ROWS_ACCEPTED,
-        payload={"size": size, "root": root, "reason": memory.reason},
-        actor="gateway",
-        idem_key=f"rows_accepted:{size}:{sha256(memory.instance).hexdigest()[:16]}",
-    )
+    accepted = RowsAccepted(size=size, root=root, reason=memory.reason)
+    return accepted.draft(instance=sha256(memory.instance).hexdigest()[:16])
+
+
+class RowsAccepted(RecordKind, frozen=True, kw_only=True):
+    """Rows without a MAC that count as the gateway's own."""
+
+    filing = Filing("control", "rows_accepted:{size}:{instance}")
+
+    size: int
+    root: str
+    reason: str
 
 
 def _accepted_of(document: dict[str, Any]) -> Accepted:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from audit.files import appearing
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from audit.records.record_kind import Filing, RecordKind
 from audit.records.row_key import signed_by_all
-from audit.records.typed import TypedFields
-from audit.sequencer.ledger import Draft
 from audit.store.reader import LedgerReader
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
@@ -32,13 +32,16 @@ _READABLE: Final = 0o644
 _SHORT: Final = 8
 
 
-class OfficerKeyChanged(TypedFields, frozen=True, kw_only=True):
-    """The contents of `officer_key_changed`; keys are raw, in hex."""
+class OfficerKeyChanged(RecordKind, frozen=True, kw_only=True):
+    """An officer's key is followed by another; keys are raw, in hex."""
+
+    filing = Filing("control", "officer_key:{number}", _ACTOR)
 
     role: str
     name: str
     before: str
     after: str
+    reason: str
     signatures: dict[str, str]
 
 
@@ -114,13 +117,15 @@ def replace_officer(
                     name=successor.name,
                     before=present[role].hex(),
                     after=successor.raw.hex(),
+                    reason=reason,
                     signatures={},
                 )
                 statement = _statement(log_id(place.reader, origin), len(changes), change)
                 signatures = {one: key.sign(statement).hex() for one, key in signers.items()}
                 if not signed_by_all(statement, signatures, present):
                     raise RequestError(problem="both officers must sign with their present keys")
-                ledger.append(_draft(len(changes), change, signatures, reason))
+                signed = replace(change, signatures=signatures)
+                ledger.append(signed.draft(number=len(changes)))
                 # a crash here leaves the change on record and the old file: a start is refused,
                 # and repeating the command changes the file
                 ledger.checkpoint_now()
@@ -161,25 +166,6 @@ def _statement(log: str, number: int, change: OfficerKeyChanged) -> bytes:
         f"countersign statement v2\nofficer key\n{log}\nchange {number}\n"
         f"role {change.role}\nbefore {change.before}\nafter {change.after}\nname {change.name}\n"
     ).encode()
-
-
-def _draft(
-    number: int, change: OfficerKeyChanged, signatures: Mapping[str, str], reason: str
-) -> Draft:
-    return Draft(
-        stream="control",
-        kind=Kind.OFFICER_KEY_CHANGED,
-        payload={
-            "role": change.role,
-            "name": change.name,
-            "before": change.before,
-            "after": change.after,
-            "reason": reason,
-            "signatures": dict(signatures),
-        },
-        actor=_ACTOR,
-        idem_key=f"officer_key:{number}",
-    )
 
 
 def _not_on_record(change: OfficerKeyChanged) -> SettingsError:

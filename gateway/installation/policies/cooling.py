@@ -22,7 +22,7 @@ WAIT_US: Final = 900_000_000
 NAMED_MAX: Final = 3
 
 
-class PolicyAnnounced(TypedFields, frozen=True, kw_only=True):
+class Announced(TypedFields, frozen=True, kw_only=True):
     """What is read of `policy_announced`: the successor, and the policy that it follows."""
 
     policy_digest: str
@@ -47,7 +47,7 @@ def announcement(before: Policy, after: Policy, reader: LedgerReader) -> Record 
     pair = (policy_digest(before), policy_digest(after))
     found = reader.records(stream="control", kinds=(Kind.POLICY_ANNOUNCED,), newest_first=True)
     for one in found:
-        said = PolicyAnnounced.read(one.body)
+        said = Announced.read(one.body)
         if (said.follows_digest, said.policy_digest) == pair:
             return one
     return None

@@ -31,7 +31,7 @@ from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
 from gateway.telemetry.alarms.watch import Burst, Lately, Watch
 from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
-from gateway.walk.journal.control.oversight.alarm import alarm_lost
+from gateway.walk.journal.control.oversight.alarm import AlarmLost
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.standing import Standing
@@ -98,13 +98,17 @@ def start_alarms(
 
 def record_lost(ledger: LedgerPort, run_id: str, lost: Lost) -> None:
     """Put an alarm that reached nobody on record; if that fails too, the log has it."""
-    draft = alarm_lost(
-        lost.notice.document(),
-        run_id=run_id,
-        number=lost.number,
+    notice = lost.notice
+    said = AlarmLost(
+        alarm=notice.alarm.value,
+        event=notice.event,
+        detail=notice.detail,
+        at_us=notice.at_us,
         tries=lost.tries,
         reason=lost.reason,
+        run_id=run_id,
     )
+    draft = said.draft(number=lost.number)
     try:
         # a crash here leaves a lost alarm that only the operators' log names
         ledger.append(draft)

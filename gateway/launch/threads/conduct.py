@@ -27,7 +27,6 @@ from gateway.walk.journal.control.oversight.cases import (
     PREFIX,
     CaseOpened,
     case_id_of,
-    case_opened,
 )
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.verdict import VerdictGiven
@@ -155,16 +154,14 @@ class ConductWatch:
             for record in self.reader.records(stream=stream, kinds=(Kind.VERDICT_GIVEN,))
         ]
         self.ledger.append(
-            case_opened(
-                CaseOpened(
-                    case_id=case_id,
-                    indicator=alarm.indicator.value,
-                    who=alarm.who,
-                    instrument=alarm.instrument,
-                    at_us=alarm.time_us,
-                    evidence=alarm.evidence,
-                    agents=tuple(sorted({one.intent.author for one in given})),
-                    accounts=tuple(sorted({one.account for one in given})),
-                )
-            )
+            CaseOpened(
+                case_id=case_id,
+                indicator=alarm.indicator.value,
+                who=alarm.who,
+                instrument=alarm.instrument,
+                at_us=alarm.time_us,
+                evidence=alarm.evidence,
+                agents=tuple(sorted({one.intent.author for one in given})),
+                accounts=tuple(sorted({one.account for one in given})),
+            ).draft()
         )

@@ -10,7 +10,6 @@ from typing import Any
 from audit.errors import AuditError, LedgerUnsafeError, WitnessError
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import make_checkpoint
@@ -22,7 +21,7 @@ from gateway.errors import SettingsError
 from gateway.evidence.publication.policy import POLICY_SETTING, read_policy
 from gateway.evidence.publication.published import LogFiles
 from gateway.launch.plan import Plan
-from gateway.walk.journal.run import LedgerRestored
+from gateway.walk.journal.run import LedgerRestored, WitnessEvent
 
 _log = logging.getLogger(__name__)
 
@@ -144,20 +143,14 @@ class Publishing:
         self._changes += 1
         try:
             self._ledger.append(
-                Draft(
-                    stream="control",
-                    kind=Kind.WITNESS_EVENT,
-                    payload={
-                        "event": f"quorum_{standing.quorum}",
-                        "cosigned_size": standing.cosigned_size,
-                        "policy_digest": self._digest,
-                        "witnesses": _witnesses(standing),
-                        "waiting_us": int(standing.waiting_s * 1_000_000),
-                        "run_id": self._run_id,
-                    },
-                    actor="gateway",
-                    idem_key=f"witness:{self._run_id}:{self._changes}",
-                )
+                WitnessEvent(
+                    event=f"quorum_{standing.quorum}",
+                    cosigned_size=standing.cosigned_size,
+                    policy_digest=self._digest,
+                    witnesses=_witnesses(standing),
+                    waiting_us=int(standing.waiting_s * 1_000_000),
+                    run_id=self._run_id,
+                ).draft(number=self._changes)
             )
         except AuditError as error:
             _log.warning("witness_event_not_recorded %s", error)

@@ -16,7 +16,7 @@ from gateway.evidence.answers.outcomes import (
     Scores,
     finished_on_record,
 )
-from gateway.walk.journal.control.oversight.scores import ForecastScored, forecast_scored
+from gateway.walk.journal.control.oversight.scores import ForecastScored
 from gateway.walk.ports import LedgerPort
 from risk.state.inputs.model import ForecastScores
 
@@ -42,7 +42,7 @@ class ForecastWatch:
         """
         self.read()
         for key, one in list(self._due.items()):
-            self._ledger.append(forecast_scored(one))
+            self._ledger.append(one.draft())
             # a crash here leaves a score on record: the next start reads it and writes none
             del self._due[key]
 
@@ -57,7 +57,7 @@ class ForecastWatch:
         size = self._reader.head().size
         for record in self._reader.records(kinds=SCORE_KINDS, after_seq=self._seq, before_seq=size):
             for one in self._outcomes.take(record):
-                self._due.setdefault(forecast_scored(one).idem_key, one)
+                self._due.setdefault(one.draft().idem_key, one)
             self._due.pop(record.idem_key, None)  # an earlier run wrote it
             self._scores.take(record)
             if record.kind is Kind.FORECAST_SCORED:

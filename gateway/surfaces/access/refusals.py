@@ -27,7 +27,7 @@ from audit.records.record import Draft
 from gateway import clock
 from gateway.errors import BusyError, GatewayError, OutOfScopeError, UnknownInstrumentError
 from gateway.walk.deadlines import SteadyWall
-from gateway.walk.journal.control import access as journal_access
+from gateway.walk.journal.control.access import AccessRefused
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -157,12 +157,10 @@ class Refusals:
                 if len(self._due) > DUE_MAX or not (all_of_it or from_us <= ended_us):
                     continue
                 for (who, reason), count in self._counts.pop(from_us).items():
-                    key = f"refused:{from_us}:{who}:{reason}:{secrets.token_hex(4)}"
-                    self._due.append(
-                        journal_access.access_refused(
-                            who, reason, count, from_us=from_us, window_s=WINDOW_S, idem_key=key
-                        )
+                    refused = AccessRefused(
+                        who=who, reason=reason, count=count, from_us=from_us, window_s=WINDOW_S
                     )
+                    self._due.append(refused.draft(random=secrets.token_hex(4)))
         return bool(self._due)
 
     def _run(self) -> None:

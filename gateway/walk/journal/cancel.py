@@ -5,10 +5,9 @@ Between the two records the FIX child notes the message (`cancel_sent`) before i
 here: the cancels of a kill or a sweep, which nobody asked for one by one.
 """
 
-from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import ORDER, Filing, RecordKind
+from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.order import order_draft
 from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
 
@@ -17,23 +16,26 @@ def cancel_requested(
     standing: Standing, *, session: str, requested_by: str, role: str, client_key: str, reason: str
 ) -> Draft:
     """A request to cancel an order; committed before the FIX child hears of it."""
-    return order_draft(
-        standing,
-        Kind.CANCEL_REQUESTED,
-        f"cancel_requested:{requested_by}:{client_key}",
-        {
-            "orig_cl_ord_id": standing.cl_ord_id,
-            "session": session,
-            "requested_by": requested_by,
-            "role": role,
-            "client_key": client_key,
-            "reason": reason,
-        },
-        actor=f"{'agent' if role == 'agent' else 'person'}:{requested_by}",
+    requested = CancelRequested(
+        orig_cl_ord_id=standing.cl_ord_id,
+        session=session,
+        requested_by=requested_by,
+        role=role,
+        client_key=client_key,
+        reason=reason,
+    )
+    by = "agent" if role == "agent" else "person"
+    return order_draft(standing, requested, actor=f"{by}:{requested_by}")
+
+
+class CancelRequested(RecordKind, frozen=True, kw_only=True):
+    """Who asked to cancel, and why."""
+
+    filing = Filing(
+        "decision/{decision_id}", "cancel_requested:{requested_by}:{client_key}", tags=ORDER
     )
 
-
-class CancelRequested(Contents, frozen=True, kw_only=True):
+    orig_cl_ord_id: str
     session: str
     requested_by: str
     role: str
@@ -45,18 +47,14 @@ def cancel_not_sent(
     standing: Standing, asked: AskedCancel, reason: str, *, market_time_us: int
 ) -> Draft:
     """The cancel did not leave and never will; its order goes on."""
-    return order_draft(
-        standing,
-        Kind.CANCEL_ENDED,
-        f"cancel_not_sent:{asked.cancel_id}",
-        {
-            "cl_ord_id": asked.cancel_id,
-            "orig_cl_ord_id": standing.cl_ord_id,
-            "outcome": CancelOutcome.NOT_SENT.value,
-            "reason": reason,
-            "market_time_us": market_time_us,
-        },
+    ended = CancelEnded(
+        cl_ord_id=asked.cancel_id,
+        orig_cl_ord_id=standing.cl_ord_id,
+        outcome=CancelOutcome.NOT_SENT.value,
+        reason=reason,
+        market_time_us=market_time_us,
     )
+    return order_draft(standing, ended, key=f"cancel_not_sent:{asked.cancel_id}", actor=GATEWAY)
 
 
 def cancel_ended(  # noqa: PLR0913 - what the broker said, and where
@@ -72,34 +70,33 @@ def cancel_ended(  # noqa: PLR0913 - what the broker said, and where
     ord_status: str = "",
 ) -> Draft:
     """What the broker made of a cancel; after a rejected one the order is in `order_state`."""
-    payload: dict[str, JSON] = {
-        "cl_ord_id": asked.cancel_id,
-        "orig_cl_ord_id": standing.cl_ord_id,
-        "outcome": outcome.value,
-        "reason": reason,
-        "order_state": order_state,
-        "session": session,
-        "inbox_offset": offset,
-        "market_time_us": market_time_us,
-    }
-    if ord_status:
-        payload["ord_status"] = ord_status
-    return order_draft(
-        standing,
-        Kind.CANCEL_ENDED,
-        f"cancel_ended:{asked.cancel_id}:{offset}",
-        payload,
-        actor="fix",
+    ended = CancelEnded(
+        cl_ord_id=asked.cancel_id,
+        orig_cl_ord_id=standing.cl_ord_id,
+        outcome=outcome.value,
+        reason=reason,
+        order_state=order_state,
+        session=session,
+        inbox_offset=offset,
+        market_time_us=market_time_us,
+        ord_status=ord_status,
+    )
+    return order_draft(standing, ended)
+
+
+class CancelEnded(RecordKind, frozen=True, kw_only=True):
+    """How a cancel ended; only what the broker said has a session and an offset."""
+
+    filing = Filing(
+        "decision/{decision_id}", "cancel_ended:{cl_ord_id}:{inbox_offset}", "fix", tags=ORDER
     )
 
-
-class CancelEnded(Contents, frozen=True, kw_only=True):
-    """The contents of `cancel_ended`; only what the broker said has a session and an offset."""
-
     cl_ord_id: str
+    orig_cl_ord_id: str
     outcome: str
     reason: str
+    market_time_us: int = 0
     order_state: str = ""
     session: str = ""
     inbox_offset: int = -1
-    market_time_us: int = 0
+    ord_status: str = ""

@@ -1,36 +1,7 @@
-"""What the readers of records share: typed contents, read from a payload.
+"""What several kinds of records share: parts of their payloads."""
 
-A class is named like its kind and has only the fields that this version reads. A field that older
-records lack has a default.
-"""
-
-from typing import Self
-
-from msgspec import to_builtins
-
-from audit.records.canonical import JSON
-from audit.records.record import Record
-from audit.records.typed import TypedFields
+from audit.records.record_kind import Contents
 from risk.intent import Side
-
-
-class Contents(TypedFields, frozen=True, kw_only=True):
-    """The fields of one kind's payload."""
-
-    @classmethod
-    def of(cls, record: Record) -> Self:
-        """Read a record.
-
-        Raises:
-            ValueError: when a field is missing or has another type.
-            CanonicalError: when the payload is not canonical JSON.
-        """
-        return cls.read(record.body)
-
-    def document(self) -> dict[str, JSON]:
-        """Return the fields as a payload holds them."""
-        document: dict[str, JSON] = to_builtins(self)
-        return document
 
 
 class Ending(Contents, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from audit.records.canonical import JSON, canonical
-from audit.records.kinds import Kind
+from audit.records.kinds import RUN
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents, Fill
+from audit.records.record_kind import Contents, Filing, RecordKind
+from gateway.walk.journal.contents import Fill
 from gateway.walk.ports import Case
 from inference.forecast.forecast import Forecast, forecast_document
 from risk.forms.documents import document_of, value_of
@@ -47,20 +48,20 @@ def digest_of(value: JSON) -> str:
     return sha256(canonical(value)).hexdigest()
 
 
-def draft(
-    case: Case, kind: Kind, idem_key: str, payload: dict[str, JSON], *, tagged: bool = False
+def draft(case: Case, said: RecordKind, *, key: str = "") -> Draft:
+    """Return a draft in the decision's stream, with the decision's tags."""
+    return draft_of(case, type(said), said.document(), key=key)
+
+
+def draft_of(
+    case: Case, kind: type[RecordKind], payload: dict[str, JSON], *, key: str = ""
 ) -> Draft:
-    """Return a draft in the decision's stream with its mode; `tagged` adds account, run and dev."""
-    tags: dict[str, JSON] = {"mode": case.tags.mode}
-    if tagged:
-        tags = dict(case.tags.document())
-    return Draft(
-        stream=case.stream,
-        kind=kind,
-        payload={**tags, **payload},
-        actor=GATEWAY,
-        idem_key=idem_key,
-    )
+    """Return the draft of a payload that was put together by hand.
+
+    The tags are account, run, mode and dev, where the kind has them; else the mode alone.
+    """
+    tags = case.tags.document() if kind.filing.tags == RUN else {"mode": case.tags.mode}
+    return kind.draft_of({**tags, **payload}, stream=case.stream, key=key, attempt=case.attempt)
 
 
 def intent_received(
@@ -73,38 +74,43 @@ def intent_received(
     scope_digest: str = "",
 ) -> Draft:
     """An agent's request as it arrived, with the scope of its key and the basket, if any."""
-    named: dict[str, JSON] = {"scope_digest": scope_digest} if scope_digest else {}
-    if case.basket.group:
-        named["basket_id"] = case.basket.group
-    return draft(
-        case,
-        Kind.INTENT_RECEIVED,
-        f"intent:{client_key}",
-        {
-            "decision_id": case.decision_id,
-            "client_key": client_key,
-            "request": request,
-            "instrument": case.instrument.symbol,
-            "author": author,
-            "strategy": case.strategy,
-            **named,
-            **policy,
-        },
-        tagged=True,
+    received = IntentReceived(
+        account=case.tags.account,
+        decision_id=case.decision_id,
+        client_key=client_key,
+        request=request,
+        instrument=case.instrument.symbol,
+        author=author,
+        strategy=case.strategy,
+        scope_digest=scope_digest,
+        basket_id=case.basket.group,
     )
+    return draft_of(case, IntentReceived, {**received.document(), **policy})
 
 
-class IntentReceived(Contents, frozen=True, kw_only=True):
-    """The contents of `intent_received`; no scope is named if the key had none.
+class IntentReceived(RecordKind, frozen=True, kw_only=True):
+    """A request; no scope is named if the key had none.
 
     `flattens` is the id of the flatten that asked for it; its account is the position's.
     `basket_id` is the basket that it is a leg of.
     """
 
+    filing = Filing(
+        "decision/{decision_id}",
+        "intent:{client_key}",
+        tags=RUN,
+        also="attempt origin session_index",
+    )
+
+    account: str
     decision_id: str
+    client_key: str
     request: dict[str, Any]
+    instrument: str | None = None
     author: str = ""
-    account: str = ""
+    strategy: str | None = None
+    policy_digest: str = ""
+    policy_version: int | None = None
     scope_digest: str = ""
     flattens: str = ""
     basket_id: str = ""
@@ -115,26 +121,25 @@ def gjr_made(case: Case, forecast: Forecast, fitter: str, paths: str = "") -> Dr
 
     `fitter` is who estimated its parameters; `paths` its paths' blob under format 2.
     """
-    named: dict[str, JSON] = {"paths_blob": paths} if paths else {}
-    return _gjr(case, {"forecast": forecast_document(forecast), "fitter": fitter, **named})
+    made = GjrMade(
+        attempt=case.attempt, forecast=forecast_document(forecast), fitter=fitter, paths_blob=paths
+    )
+    return draft(case, made)
 
 
 def gjr_missing(case: Case, *, reason: str, detail: str) -> Draft:
     """There is no GJR twin, and why; the decision goes on without."""
-    return _gjr(case, {"missing": reason, "detail": detail[:500]})
+    return draft(case, GjrMade(attempt=case.attempt, missing=reason, detail=detail[:500]))
 
 
-def _gjr(case: Case, payload: dict[str, JSON]) -> Draft:
-    named: dict[str, JSON] = {**payload, "attempt": case.attempt}
-    return draft(case, Kind.GJR_MADE, f"gjr:{case.attempt}", named)
+class GjrMade(RecordKind, frozen=True, kw_only=True):
+    """The GJR twin's forecast; `missing` says why there is none, else it is empty."""
 
-
-class GjrMade(Contents, frozen=True, kw_only=True):
-    """The contents of `gjr_made`; `missing` says why there is no twin, else it is empty."""
+    filing = Filing("decision/{decision_id}", "gjr:{attempt}")
 
     attempt: int
     missing: str = ""
-    detail: str = ""
+    detail: str | None = None
     fitter: str = ""
     forecast: dict[str, Any] | None = None
     paths_blob: str = ""
@@ -147,22 +152,28 @@ class GjrMade(Contents, frozen=True, kw_only=True):
 
 def quote_taken(case: Case, quote: Quote) -> Draft:
     """The market that the intent is priced against."""
-    return draft(
-        case,
-        Kind.QUOTE_TAKEN,
-        f"quote:{quote.time_us}",
-        {
-            "instrument": case.instrument.symbol,
-            "market_time_us": quote.time_us,
-            "bid_ticks": quote.bid_ticks,
-            "ask_ticks": quote.ask_ticks,
-            "seq_gap": quote.seq_gap,
-            "phase": quote.phase.value,
-        },
+    taken = QuoteTaken(
+        instrument=case.instrument.symbol,
+        market_time_us=quote.time_us,
+        bid_ticks=quote.bid_ticks,
+        ask_ticks=quote.ask_ticks,
+        seq_gap=quote.seq_gap,
+        phase=quote.phase,
+    )
+    return draft(case, taken)
+
+
+class QuoteTaken(RecordKind, frozen=True, kw_only=True):
+    """What the market showed."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "quote:{market_time_us}",
+        loose="phase seq_gap",
+        also="digest session session_date session_index source",
     )
 
-
-class QuoteTaken(Contents, frozen=True, kw_only=True):
+    instrument: str
     bid_ticks: int
     ask_ticks: int
     market_time_us: int
@@ -218,58 +229,55 @@ def intent_proposed(
     case: Case, sizing: Sizing, intent: Intent | None, book: Book, words: Words
 ) -> Draft:
     """What the strategy or agent wants, or why it wants nothing."""
-    payload: dict[str, JSON] = {
-        "intent": None if intent is None else document_of(intent),
-        "sizing": sizing_document(sizing),
-        "book_digest": book_digest(book),
-        **paths_named(case),
-        **_words(words),
-    }
-    if intent is not None:
-        payload["intent_digest"] = intent_digest(intent)
-    return draft(case, Kind.INTENT_PROPOSED, "proposed", payload, tagged=True)
-
-
-def _words(words: Words) -> dict[str, JSON]:
-    return {"words": dict(words)} if words else {}
+    proposed = IntentProposed(
+        intent=None if intent is None else document_of(intent),
+        intent_digest="" if intent is None else intent_digest(intent),
+        sizing=sizing_document(sizing),
+        book_digest=book_digest(book),
+        paths=None if case.joined is None else case.joined.document(),
+        words=dict(words) or None,
+    )
+    return draft(case, proposed)
 
 
 def renewed(
     case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book, words: Words
 ) -> Draft:
     """A held intent priced again after a person agreed, with its new quote and book."""
-    return draft(
-        case,
-        Kind.INTENT_PROPOSED,
-        f"renewed:{case.attempt}",
-        {
-            "intent": document_of(intent),
-            "intent_digest": intent_digest(intent),
-            "sizing": sizing_document(sizing),
-            "reason": f"renewed at {quote.time_us}",
-            "quote": document_of(quote),
-            "book_digest": book_digest(book),
-            **paths_named(case),
-            **_words(words),
-        },
-        tagged=True,
+    proposed = IntentProposed(
+        intent=document_of(intent),
+        intent_digest=intent_digest(intent),
+        sizing=sizing_document(sizing),
+        reason=f"renewed at {quote.time_us}",
+        quote=document_of(quote),
+        book_digest=book_digest(book),
+        paths=None if case.joined is None else case.joined.document(),
+        words=dict(words) or None,
     )
+    return draft(case, proposed, key=f"renewed:{case.attempt}")
 
 
-class IntentProposed(Contents, frozen=True, kw_only=True):
-    """The contents of `intent_proposed`; only a renewal has a quote.
+class IntentProposed(RecordKind, frozen=True, kw_only=True):
+    """A proposal; only a renewal has a quote and a reason.
 
     `words` is None in records of earlier versions, `intent` where nothing was wanted.
     """
 
+    filing = Filing(
+        "decision/{decision_id}", "proposed", tags=RUN, loose="book_digest", also="attempt"
+    )
+
+    intent: Mapping[str, Any] | None
     book_digest: str
-    quote: dict[str, Any] | None = None
-    words: dict[str, Any] | None = None
-    intent: dict[str, Any] | None = None
-    sizing: dict[str, Any] | None = None
+    sizing: Mapping[str, Any] | None = None
+    intent_digest: str = ""
+    quote: Mapping[str, Any] | None = None
+    reason: str = ""
+    paths: Mapping[str, Any] | None = None
+    words: Mapping[str, Any] | None = None
 
 
-class TwinJudged(Contents, frozen=True, kw_only=True):
+class TwinJudged(RecordKind, frozen=True, kw_only=True):
     """The contents of `placebo_judged` and `gjr_judged`, as book, summary and answers read them."""
 
     market_now_us: int
@@ -299,6 +307,35 @@ class TwinBasis(TwinJudged, frozen=True, kw_only=True):
         return None if self.inputs is None else inputs_of(self.inputs)
 
 
+class _TwinsVerdict(TwinBasis, frozen=True, kw_only=True):
+    intent: dict[str, Any] | None
+    quote: dict[str, Any]
+    sizing: dict[str, Any]
+    result: str
+    fill: Fill | None
+    verdict: dict[str, Any] | None
+    paths: dict[str, Any] | None = None
+
+
+class PlaceboJudged(_TwinsVerdict, frozen=True, kw_only=True):
+    """The placebo twin's whole verdict, on a book of its own."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "placebo_judged",
+        tags=RUN,
+        loose="book_digest fill judged_book_digest market_now_us policy_status quote result"
+        " sizing state",
+        also="basis_seq book forecast policy_digest reason target_exposure_bp",
+    )
+
+
+class GjrJudged(_TwinsVerdict, frozen=True, kw_only=True):
+    """The GJR twin's whole verdict, on a book of its own."""
+
+    filing = Filing("decision/{decision_id}", "gjr_judged", tags=RUN)
+
+
 class SizedBeside(Contents, frozen=True, kw_only=True):
     """What `intent_proposed` and the twins' verdicts say of one decision's size, to compare them.
 
@@ -326,32 +363,31 @@ def decision_sealed(
     `mode` is the decision's, empty if its records name none. `again` counts its earlier seals: a
     bust can make its order work again. `policy` names the policy in force where no verdict does.
     """
-    payload: dict[str, JSON] = {"outcome": outcome, **policy, **({"mode": mode} if mode else {})}
-    if account is not None:
-        payload["account"] = account
-    return Draft(
-        stream=stream,
-        kind=Kind.DECISION_SEALED,
-        payload=payload,
-        actor=GATEWAY,
-        idem_key=f"sealed:{again}" if again else "sealed",
-    )
+    seal = DecisionSealed(outcome=outcome, account=account)
+    tags: dict[str, JSON] = {**policy, **({"mode": mode} if mode else {})}
+    return seal.draft(stream=stream, tags=tags, key=f"sealed:{again}" if again else "sealed")
 
 
-class DecisionSealed(Contents, frozen=True, kw_only=True):
+class DecisionSealed(RecordKind, frozen=True, kw_only=True):
+    """The end of a decision; the policy in force is named where no verdict names it."""
+
+    filing = Filing("decision/{decision_id}", "sealed", also="elapsed_us instrument reason")
+
     outcome: str
     account: str | None = None
+    policy_digest: str = ""
+    policy_version: int | None = None
 
 
 def note(text: str, *, idem_key: str, decision_id: str | None = None) -> Draft:
     """A line in the control stream, for events without a kind."""
-    payload: dict[str, JSON] = {"text": text}
-    if decision_id is not None:
-        payload["decision_id"] = decision_id
-    return Draft(
-        stream="control",
-        kind=Kind.OPERATOR_NOTE,
-        payload=payload,
-        actor=GATEWAY,
-        idem_key=idem_key,
-    )
+    return OperatorNote(text=text, decision_id=decision_id).draft(key=idem_key)
+
+
+class OperatorNote(RecordKind, frozen=True, kw_only=True):
+    """An event without a kind."""
+
+    filing = Filing("control", "note:{n}", also="author")
+
+    text: str
+    decision_id: str | None = None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from audit.records.canonical import JSON, canonical
-from audit.records.kinds import Kind
+from audit.records.kinds import RUN
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import digest_of, draft
+from audit.records.record_kind import Contents, Filing, RecordKind
+from gateway.walk.journal.decision import digest_of, draft, draft_of
 from gateway.walk.ports import Case, NarrativeReach
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
@@ -44,45 +44,44 @@ def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
 
     `policy` names the policy in force; it is empty in records of earlier versions.
     """
-    document = snapshot_document(case.snapshot)
-    return draft(
-        case,
-        Kind.SNAPSHOT_TAKEN,
-        "snapshot",
-        {
-            "decision_id": case.decision_id,
-            "instrument": case.instrument.symbol,
-            "as_of_us": case.snapshot.as_of_us,
-            "snapshot_blob": blob,
-            "bars_digest": digest_of(document["bars"]),
-            "news_digest": digest_of(document["news"]),
-            "n_bars": len(case.snapshot.bars),
-            "n_news": len(case.snapshot.news),
-            "strategy": case.strategy,
-            "author": case.author,
-            **policy,
-            **_reach(case.narrative),
-            **case.labels,
-        },
-        tagged=True,
+    document, reach = snapshot_document(case.snapshot), case.narrative
+    fed = reach is not None and not reach.absent
+    taken = SnapshotTaken(
+        decision_id=case.decision_id,
+        instrument=case.instrument.symbol,
+        as_of_us=case.snapshot.as_of_us,
+        snapshot_blob=blob,
+        bars_digest=digest_of(document["bars"]),
+        news_digest=digest_of(document["news"]),
+        n_bars=len(case.snapshot.bars),
+        n_news=len(case.snapshot.news),
+        strategy=case.strategy,
+        author=case.author,
+        narrative="" if reach is None else "fed" if fed else "absent",
     )
+    until: dict[str, JSON] = {"narrative_as_of_us": reach.as_of_us} if reach and fed else {}
+    return draft_of(case, SnapshotTaken, {**taken.document(), **policy, **until, **case.labels})
 
 
-def _reach(narrative: NarrativeReach | None) -> dict[str, JSON]:
-    """Return up to when a fed narrative is complete; empty where the playback knows it."""
-    if narrative is None:
-        return {}
-    if narrative.absent:
-        return {"narrative": "absent"}
-    return {"narrative": "fed", "narrative_as_of_us": narrative.as_of_us}
+class SnapshotTaken(RecordKind, frozen=True, kw_only=True):
+    """The inputs of a decision; `narrative` is empty where it is the playback's."""
 
+    filing = Filing("decision/{decision_id}", "snapshot", tags=RUN, also="client_key news")
 
-class SnapshotTaken(Contents, frozen=True, kw_only=True):
-    """The contents of `snapshot_taken`; `narrative` is empty where it is the playback's."""
-
+    decision_id: str
     instrument: str
     as_of_us: int
     snapshot_blob: str
+    bars_digest: str
+    news_digest: str
+    n_bars: int = -1
+    n_news: int = -1
+    strategy: str | None = None
+    author: str | None = None
+    policy_digest: str = ""
+    policy_version: int | None = None
+    session_index: int | None = None
+    session_date: str = ""
     narrative: str = ""
     narrative_as_of_us: int | None = None
 
@@ -109,88 +108,95 @@ def forecast_requested(  # noqa: PLR0913 - the parts of one record
 
     `news_twin` is what `news_twin_named` returns; records of earlier versions have none.
     """
-    return draft(
-        case,
-        Kind.FORECAST_REQUESTED,
-        f"request:{case.attempt}",
-        {
-            "prompt": prompt_document(prompt),
-            "prompt_ids": list(prompt.token_ids),
-            "prompt_digest": prompt_digest(prompt),
-            "codec_digest": prompt.codec_digest,
-            "template": prompt.template,
-            "seed_root": root.hex(),
-            "seed_size": size,
-            "attempt": case.attempt,
-            "seeds": [str(seed) for seed in request.seeds],
-            "n_tokens": request.n_tokens,
-            "spec_k": request.spec_k,
-            "drafter": drafter,
-            "allowed_range": list(request.allowed_range),
-            "deadline_ms": int(request.deadline_s * 1_000),
-            **({} if rule is None else {"seed_rule": rule}),
-            **({} if news_twin is None else {"news_twin": news_twin}),
-            **({"drafts_first": True} if request.draft_first else {}),
-        },
+    requested = ForecastRequested(
+        prompt=prompt_document(prompt),
+        prompt_ids=tuple(prompt.token_ids),
+        prompt_digest=prompt_digest(prompt),
+        codec_digest=prompt.codec_digest,
+        template=prompt.template,
+        seed_root=root.hex(),
+        seed_size=size,
+        attempt=case.attempt,
+        seeds=tuple(map(str, request.seeds)),
+        n_tokens=request.n_tokens,
+        spec_k=request.spec_k,
+        drafter=drafter,
+        allowed_range=tuple(request.allowed_range),
+        deadline_ms=int(request.deadline_s * 1_000),
+        seed_rule=rule,
+        news_twin=news_twin,
+        drafts_first=request.draft_first,
     )
+    return draft(case, requested)
 
 
 def mode_chosen(case: Case, chosen: ChosenMode, usual: Usual) -> Draft:
     """The mode of a forecast with its cause, and what it was chosen from."""
-    return draft(
-        case,
-        Kind.MODE_CHOSEN,
-        f"mode:{case.attempt}",
-        {
-            "attempt": case.attempt,
-            "instrument": case.instrument.symbol,
-            "chosen": chosen.mode.value,
-            "cause": chosen.cause.value,
-            "paths": chosen.paths,
-            "look_ahead": chosen.look_ahead.drafts,
-            "look_ahead_cause": chosen.look_ahead.cause.value,
-            "most": usual.spec_k,
-            "usual_paths": usual.paths,
-            "tokens": usual.horizon,
-            "accepted_pm": usual.accepted_pm,
-            "regime": chosen.regime.document(),
-            "divergence": {
-                "numbers_bp": chosen.divergence.numbers_bp,
-                "words_bp": chosen.divergence.words_bp,
-                "conflict_bp": chosen.divergence.conflict_bp,
-            },
-            "events": list(chosen.divergence.events),
+    mode = ModeChosen(
+        attempt=case.attempt,
+        instrument=case.instrument.symbol,
+        chosen=chosen.mode.value,
+        cause=chosen.cause.value,
+        paths=chosen.paths,
+        look_ahead=chosen.look_ahead.drafts,
+        look_ahead_cause=chosen.look_ahead.cause.value,
+        most=usual.spec_k,
+        usual_paths=usual.paths,
+        tokens=usual.horizon,
+        accepted_pm=usual.accepted_pm,
+        regime=chosen.regime.document(),
+        divergence={
+            "numbers_bp": chosen.divergence.numbers_bp,
+            "words_bp": chosen.divergence.words_bp,
+            "conflict_bp": chosen.divergence.conflict_bp,
         },
+        events=tuple(chosen.divergence.events),
     )
+    return draft(case, mode)
 
 
-class ModeChosen(Contents, frozen=True, kw_only=True):
-    """The contents of `mode_chosen`; `chosen` is the mode."""
+class ModeChosen(RecordKind, frozen=True, kw_only=True):
+    """How a forecast was to be made; `chosen` is the mode."""
+
+    filing = Filing("decision/{decision_id}", "mode:{attempt}")
 
     attempt: int
     instrument: str
     chosen: str
+    cause: str
     paths: int
     look_ahead: int
+    look_ahead_cause: str
     most: int
     usual_paths: int
     tokens: int
     accepted_pm: int
+    regime: dict[str, Any]
+    divergence: dict[str, Any]
     events: tuple[str, ...]
 
 
-class ForecastRequested(Contents, frozen=True, kw_only=True):
-    """The contents of `forecast_requested`; `seed_rule` is None in records of earlier versions."""
+class ForecastRequested(RecordKind, frozen=True, kw_only=True):
+    """What was asked for; `seed_rule` is None in records of earlier versions."""
 
+    filing = Filing(
+        "decision/{decision_id}", "request:{attempt}", also="bar_us horizon model_digest sigma"
+    )
+
+    prompt: dict[str, Any] | None = None
     prompt_ids: tuple[int, ...]
+    prompt_digest: str
+    codec_digest: str
+    template: str
     seed_root: str
     seed_size: int
+    attempt: int
     seeds: tuple[str, ...]
     n_tokens: int
     spec_k: int
     drafter: str
-    deadline_ms: int
     allowed_range: tuple[int, ...] = ()
+    deadline_ms: int
     seed_rule: int | None = None
     news_twin: str | None = None
     drafts_first: bool = False
@@ -205,9 +211,8 @@ def rounds_captured(
     case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
 ) -> Draft:
     """The blob of the captured rounds, with its counts."""
-    payload = _rounds(evidence, elapsed_us, blob, size_bytes)
-    payload["attempt"] = case.attempt
-    return draft(case, Kind.ROUNDS_CAPTURED, f"rounds:{case.attempt}", payload)
+    counts = _rounds(evidence, elapsed_us, blob, size_bytes)
+    return draft_of(case, RoundsCaptured, {**counts, "attempt": case.attempt})
 
 
 def _rounds(evidence: Evidence, elapsed_us: int, blob: str, size_bytes: int) -> dict[str, JSON]:
@@ -227,14 +232,25 @@ def _rounds(evidence: Evidence, elapsed_us: int, blob: str, size_bytes: int) -> 
     }
 
 
-class RoundsCaptured(Contents, frozen=True, kw_only=True):
+class _Rounds(RecordKind, frozen=True, kw_only=True):
     attempt: int
-    drafted: int = 0
-    accepted: int = 0
     capture_blob: str
+    capture_bytes: int = 0
     rounds: int
+    drafted: int
+    accepted: int
     positions: int
+    plain_fallback: int = 0
+    mean_accepted: str = ""
     elapsed_us: int
+    drafter: str = ""
+    table_digest: str = ""
+
+
+class RoundsCaptured(_Rounds, frozen=True, kw_only=True):
+    """The captured rounds of a forecast."""
+
+    filing = Filing("decision/{decision_id}", "rounds:{attempt}", loose="attempt elapsed_us")
 
 
 def forecast_made(case: Case, forecast: Forecast, paths: str = "", verdicts: str = "") -> Draft:
@@ -243,16 +259,19 @@ def forecast_made(case: Case, forecast: Forecast, paths: str = "", verdicts: str
     `paths` is its paths' blob under format 2, `verdicts` that of the verdicts on them under a
     policy with modes.
     """
-    named: dict[str, JSON] = {"verdicts_blob": verdicts} if verdicts else {}
-    payload = {**_forecast(case, forecast, paths), **named}
-    return draft(case, Kind.FORECAST_MADE, f"forecast:{case.attempt}", payload)
+    made = ForecastMade(
+        attempt=case.attempt,
+        forecast=forecast_document(forecast),
+        paths_blob=paths,
+        verdicts_blob=verdicts,
+    )
+    return draft(case, made)
 
 
 def placebo_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
     """The table model's forecast, against which the AI's worth is measured."""
-    return draft(
-        case, Kind.PLACEBO_MADE, f"placebo:{case.attempt}", _forecast(case, forecast, paths)
-    )
+    made = PlaceboMade(attempt=case.attempt, forecast=forecast_document(forecast), paths_blob=paths)
+    return draft(case, made)
 
 
 def news_twin_made(
@@ -266,43 +285,47 @@ def news_twin_made(
     size_bytes: int,
 ) -> Draft:
     """The target's forecast of the same seeds with the narrative blanked, with its rounds."""
-    payload = {
+    payload: dict[str, JSON] = {
         **_rounds(evidence, elapsed_us, blob, size_bytes),
+        "attempt": case.attempt,
         "prompt_digest": prompt_digest(blank),
         "forecast": forecast_document(forecast),
     }
-    return _news_twin(case, payload)
+    return draft_of(case, NewsTwinMade, payload)
 
 
 def news_twin_missing(case: Case, blank: Prompt, *, reason: str, detail: str) -> Draft:
     """There is no news twin, and why; the decision goes on without."""
-    payload: dict[str, JSON] = {
-        "prompt_digest": prompt_digest(blank),
-        "missing": reason,
-        "detail": detail[:500],
-    }
-    return _news_twin(case, payload)
+    missing = NewsTwinMade(
+        attempt=case.attempt,
+        prompt_digest=prompt_digest(blank),
+        missing=reason,
+        detail=detail[:500],
+    )
+    return draft(case, missing)
 
 
-def _news_twin(case: Case, payload: dict[str, JSON]) -> Draft:
-    named: dict[str, JSON] = {**payload, "attempt": case.attempt}
-    return draft(case, Kind.NEWS_TWIN_MADE, f"news_twin:{case.attempt}", named)
+class NewsTwinMade(RecordKind, frozen=True, kw_only=True):
+    """The news twin's forecast; `missing` says why there is none, else it is empty."""
 
-
-class NewsTwinMade(Contents, frozen=True, kw_only=True):
-    """The contents of `news_twin_made`; `missing` says why there is no twin, else it is empty."""
+    filing = Filing("decision/{decision_id}", "news_twin:{attempt}")
 
     attempt: int
+    prompt_digest: str
     missing: str = ""
-    detail: str = ""
-    capture_blob: str = ""
-    elapsed_us: int = 0
+    detail: str | None = None
     forecast: dict[str, Any] | None = None
-
-
-def _forecast(case: Case, forecast: Forecast, paths: str) -> dict[str, JSON]:
-    named: dict[str, JSON] = {"paths_blob": paths} if paths else {}
-    return {"forecast": forecast_document(forecast), "attempt": case.attempt, **named}
+    capture_blob: str = ""
+    capture_bytes: int = 0
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    positions: int = 0
+    plain_fallback: int = 0
+    mean_accepted: str = ""
+    elapsed_us: int = 0
+    drafter: str = ""
+    table_digest: str = ""
 
 
 def marginal_of(snapshot: Snapshot, sampled: Sampled) -> Marginal:
@@ -329,12 +352,7 @@ def marginal_bytes(marginal: Marginal) -> bytes:
 
 def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
     """There is no forecast; no order follows."""
-    return draft(
-        case,
-        Kind.FORECAST_FAILED,
-        f"forecast_failed:{case.attempt}",
-        {"reason": reason, "detail": detail[:500], "attempt": case.attempt},
-    )
+    return draft(case, ForecastFailed(attempt=case.attempt, reason=reason, detail=detail[:500]))
 
 
 class ForecastAttempt(Contents, frozen=True, kw_only=True):
@@ -343,17 +361,50 @@ class ForecastAttempt(Contents, frozen=True, kw_only=True):
     attempt: int
 
 
-class ForecastFailed(ForecastAttempt, frozen=True, kw_only=True):
-    """The contents of `forecast_failed`: a code for the agent, the detail for the operator."""
+class ForecastFailed(RecordKind, frozen=True, kw_only=True):
+    """No forecast: a code for the agent, the detail for the operator."""
 
+    filing = Filing(
+        "decision/{decision_id}",
+        "forecast_failed:{attempt}",
+        loose="attempt",
+        also="elapsed_us source",
+    )
+
+    attempt: int
     reason: str
+    detail: str
 
 
-class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
-    """The contents of `forecast_made` and `placebo_made`; no paths are named under format 1."""
+class PlaceboMade(RecordKind, frozen=True, kw_only=True):
+    """The placebo twin's forecast; no paths are named under format 1."""
 
+    filing = Filing(
+        "decision/{decision_id}",
+        "placebo:{attempt}",
+        loose="attempt",
+        also="capture_blob digest elapsed_us reason",
+    )
+
+    attempt: int
     forecast: dict[str, Any]
     paths_blob: str = ""
+
+
+class ForecastMade(RecordKind, frozen=True, kw_only=True):
+    """A forecast, also as a reader takes a placebo's; no paths are named under format 1."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "forecast:{attempt}",
+        loose="attempt",
+        also="capture_digest digest dropped elapsed_us kept",
+    )
+
+    attempt: int
+    forecast: dict[str, Any]
+    paths_blob: str = ""
+    verdicts_blob: str = ""
 
     @property
     def instrument(self) -> str:

@@ -1,12 +1,11 @@
 """Records of orders at the broker that are not ours."""
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.records.record_kind import Filing, RecordKind
 from fix.dialects.profile import ForeignTreatment
 from fix.orders.foreign import name_of, works
 from fix.wire.reports import CancelReject, ExecutionReport
-from gateway.walk.journal.contents import Contents
 
 TEXT_MAX = 64
 
@@ -19,26 +18,17 @@ def foreign_reported(
     treatment: ForeignTreatment,
 ) -> Draft:
     """What the broker says about an order that is not ours; no book changes by it."""
-    payload: dict[str, JSON] = {
-        "offset": offset,
-        "order_id": _plain(name_of(said)),
-        "cl_ord_id": _plain(said.cl_ord_id),
-        "order_status": _plain(said.ord_status),
-        "treatment": treatment.value,
-    }
-    if isinstance(said, ExecutionReport):
-        payload |= _reported(said)
-    else:
-        payload["cancel_refused"] = True
-    if said.orig_cl_ord_id:
-        payload["orig_cl_ord_id"] = _plain(said.orig_cl_ord_id)
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.FOREIGN_REPORTED,
-        payload=payload,
-        actor="fix",
-        idem_key=f"foreign:{offset}",
+    told = ForeignReported(
+        offset=offset,
+        order_id=_plain(name_of(said)),
+        cl_ord_id=_plain(said.cl_ord_id),
+        order_status=_plain(said.ord_status),
+        treatment=treatment.value,
+        orig_cl_ord_id=_plain(said.orig_cl_ord_id),
+        cancel_refused=not isinstance(said, ExecutionReport),
     )
+    more = _reported(said) if isinstance(said, ExecutionReport) else {}
+    return ForeignReported.draft_of({**told.document(), **more}, session=session)
 
 
 def _reported(report: ExecutionReport) -> dict[str, JSON]:
@@ -58,8 +48,8 @@ def _reported(report: ExecutionReport) -> dict[str, JSON]:
     }
 
 
-class ForeignReported(Contents, frozen=True, kw_only=True):
-    """The contents of `foreign_reported`: names and numbers as the broker's text.
+class ForeignReported(RecordKind, frozen=True, kw_only=True):
+    """An order that is not ours: names and numbers as the broker's text.
 
     Attributes:
         order_id: names the order through all its changes: OrderID (37), else its ClOrdID.
@@ -67,10 +57,18 @@ class ForeignReported(Contents, frozen=True, kw_only=True):
         cancel_refused: the message refused a cancel or replace that somebody else asked for.
     """
 
+    filing = Filing("session/{session}", "foreign:{offset}", "fix")
+
+    offset: int
     order_id: str
     cl_ord_id: str
     order_status: str
     treatment: str
+    orig_cl_ord_id: str = ""
+    exec_id: str = ""
+    exec_type: str = ""
+    last_qty: str = ""
+    last_price: str = ""
     instrument: str = ""
     side: str = ""
     order_account: str = ""

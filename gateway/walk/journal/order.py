@@ -1,30 +1,25 @@
 """Records of an order: announced, handed out, reported, ended."""
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.records.record_kind import ACCOUNT, Contents, Filing, RecordKind
 from fix.session.link import HandResult
 from fix.wire.messages import CL_ORD_ID
 from fix.wire.reports import ExecutionReport
-from gateway.walk.journal.contents import Contents, Ending, Fill, Reservation
+from gateway.walk.journal.contents import Fill, Reservation
 from gateway.walk.journal.decision import GATEWAY, decision_sealed
 from gateway.walk.projections.standing import BookedTrade, Standing
 
 
-def order_draft(
-    standing: Standing, kind: Kind, idem_key: str, payload: dict[str, JSON], *, actor: str = GATEWAY
-) -> Draft:
+def order_draft(standing: Standing, said: RecordKind, *, key: str = "", actor: str = "") -> Draft:
     """Return a draft in the stream of an order's decision, with its account and mode."""
-    named: dict[str, JSON] = {"account": standing.account, "decision_id": standing.decision_id}
-    if standing.mode:
-        named["mode"] = standing.mode
-    return Draft(
-        stream=f"decision/{standing.decision_id}",
-        kind=kind,
-        payload={**named, **payload},
-        actor=actor,
-        idem_key=idem_key,
-    )
+    return said.draft(tags=order_tags(standing), key=key, actor=actor)
+
+
+def order_tags(standing: Standing) -> dict[str, JSON]:
+    """Return the fields by which a record names its order's decision."""
+    tags: dict[str, JSON] = {"account": standing.account, "decision_id": standing.decision_id}
+    return {**tags, "mode": standing.mode} if standing.mode else tags
 
 
 def sealed(standing: Standing, outcome: str) -> Draft:
@@ -54,29 +49,39 @@ def order_sending(
     """
     if standing.approving is None:
         raise AssertionError("an order is sent only for an approving record")
-    cl_ord_id = dict(fields)[CL_ORD_ID]
-    return order_draft(
-        standing,
-        Kind.ORDER_SENDING,
-        f"sending:{cl_ord_id}",
-        {
-            "cl_ord_id": cl_ord_id,
-            **({"session": session} if session else {}),
-            "approving_seq": standing.approving.seq,
-            "approving_leaf": standing.approving.leaf.hex(),
-            "fields": [[tag, text] for tag, text in fields],
-            "kill_epoch": kill_epoch,
-            "send_before_us": send_before_us,
-            "market_now_us": market_now_us,
-            "decided_us": decided_us,
-        },
+    sending = OrderSending(
+        cl_ord_id=dict(fields)[CL_ORD_ID],
+        session=session,
+        approving_seq=standing.approving.seq,
+        approving_leaf=standing.approving.leaf.hex(),
+        fields=fields,
+        kill_epoch=kill_epoch,
+        send_before_us=send_before_us,
+        market_now_us=market_now_us,
+        decided_us=decided_us,
+    )
+    return order_draft(standing, sending)
+
+
+class OrderSending(RecordKind, frozen=True, kw_only=True):
+    """An order that is announced, with its message's fields."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "sending:{cl_ord_id}",
+        tags=ACCOUNT,
+        section=True,
+        loose="market_now_us",
+        also="instrument intent policy_digest verdict",
     )
 
-
-class OrderSending(Contents, frozen=True, kw_only=True):
     cl_ord_id: str
-    fields: tuple[tuple[int, str], ...]
     session: str = ""
+    approving_seq: int
+    approving_leaf: str = ""
+    fields: tuple[tuple[int, str], ...]
+    kill_epoch: int
+    send_before_us: int
     market_now_us: int
     decided_us: int = 0
 
@@ -90,41 +95,56 @@ def handed(
     market_time_us: int,
 ) -> Draft:
     """The FIX child's answer: sent, refused by its guard, or unknown."""
-    order: dict[str, JSON] = {"cl_ord_id": standing.cl_ord_id}
+    name = standing.cl_ord_id
     match result.outcome:
         case "sent":
-            return order_draft(
-                standing,
-                Kind.ORDER_SENT,
-                f"sent:{standing.cl_ord_id}",
-                {
-                    **order,
-                    "msg_seq_num": result.msg_seq_num,
-                    "raw": result.raw,
-                    "raw_digest": raw_digest,
-                    "decision_to_wire_us": decision_to_wire_us,
-                    **({"session_epoch": result.epoch} if result.epoch else {}),
-                },
+            sent = OrderSent(
+                cl_ord_id=name,
+                msg_seq_num=result.msg_seq_num,
+                raw=result.raw,
+                raw_digest=raw_digest,
+                decision_to_wire_us=decision_to_wire_us,
+                session_epoch=result.epoch,
             )
+            return order_draft(standing, sent)
         case "refused":
-            return order_draft(
-                standing,
-                Kind.ORDER_REFUSED,
-                f"refused:{standing.cl_ord_id}",
-                {**order, "reason": result.reason, "market_time_us": market_time_us},
+            refused = OrderRefused(
+                cl_ord_id=name, reason=result.reason, market_time_us=market_time_us
             )
+            return order_draft(standing, refused)
         case _:
             return order_unknown(standing, result.reason, market_time_us=market_time_us)
 
 
-class OrderSent(Contents, frozen=True, kw_only=True):
-    """The contents of `order_sent`; before the first reset the epoch is 0."""
+class OrderSent(RecordKind, frozen=True, kw_only=True):
+    """An order that left; before the first reset the epoch is 0."""
 
+    filing = Filing("decision/{decision_id}", "sent:{cl_ord_id}", also="session")
+
+    cl_ord_id: str
     raw: str
+    raw_digest: str
     msg_seq_num: int
     decision_to_wire_us: int | None = None
     session_epoch: int = 0
     mode: str = ""
+
+
+class OrderRefused(RecordKind, frozen=True, kw_only=True):
+    """An order that the FIX child did not let out."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "refused:{cl_ord_id}",
+        tags=ACCOUNT,
+        section=True,
+        loose="market_time_us",
+        also="session",
+    )
+
+    cl_ord_id: str
+    reason: str
+    market_time_us: int
 
 
 class ChildAnswer(Contents, frozen=True, kw_only=True):
@@ -136,33 +156,55 @@ class ChildAnswer(Contents, frozen=True, kw_only=True):
 
 def order_unknown(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
     """Whether the order left is unknown; it is never sent again."""
-    return order_draft(
-        standing,
-        Kind.ORDER_UNKNOWN,
-        f"unknown:{standing.cl_ord_id}",
-        {
-            "cl_ord_id": standing.cl_ord_id,
-            "reason": reason or "no answer",
-            "market_time_us": market_time_us,
-        },
+    unknown = OrderUnknown(
+        cl_ord_id=standing.cl_ord_id, reason=reason or "no answer", market_time_us=market_time_us
     )
+    return order_draft(standing, unknown)
+
+
+class OrderUnknown(RecordKind, frozen=True, kw_only=True):
+    """An order of which nobody knows whether it left."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "unknown:{cl_ord_id}",
+        tags=ACCOUNT,
+        section=True,
+        loose="market_time_us",
+        also="session",
+    )
+
+    cl_ord_id: str
+    reason: str
+    market_time_us: int
 
 
 def order_withdrawn(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
     """An approved order that will never be sent."""
-    return order_draft(
-        standing,
-        Kind.ORDER_WITHDRAWN,
+    return order_draft(standing, OrderWithdrawn(reason=reason, market_time_us=market_time_us))
+
+
+class OrderWithdrawn(RecordKind, frozen=True, kw_only=True):
+    """An approval that ended before its order was announced."""
+
+    filing = Filing(
+        "decision/{decision_id}",
         "withdrawn",
-        {"reason": reason, "market_time_us": market_time_us},
+        tags=ACCOUNT,
+        section=True,
+        loose="market_time_us",
+        also="cl_ord_id verdict_seq",
     )
 
+    reason: str
+    market_time_us: int
 
-def report_document(report: ExecutionReport) -> dict[str, JSON]:
+
+def report_document(report: ExecutionReport) -> dict[str, str]:
     """Return an execution report's fields as text, without the session's envelope."""
-    undone: dict[str, JSON] = {"exec_ref_id": report.exec_ref_id} if report.undoes else {}
+    undone = {"exec_ref_id": report.exec_ref_id} if report.undoes else {}
     other = [one for one in report.fees if not one.is_absolute_commission]
-    fees: dict[str, JSON] = {"fees": "; ".join(one.text for one in other)} if other else {}
+    fees = {"fees": "; ".join(one.text for one in other)} if other else {}
     return {
         **undone,
         **fees,
@@ -225,31 +267,26 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     order works again. `resolved_lots` are lots that persons resolved, which may end the order.
     """
     lots = (0 if fill is None else fill.qty_lots) - (0 if undone is None else undone.lots)
-    payload: dict[str, JSON] = {
-        "cl_ord_id": standing.cl_ord_id,
-        "report": report_document(report),
-        "exec_id": report.exec_id,
-        "trade_date": trade_date,
-        "session": session,
-        "order_state": order_state,
-        "ord_status": report.ord_status,
-        "terminal": terminal,
-        "fill": None if fill is None else fill.document(),
-        "last_lots": lots,
-        "inbox_offset": offset,
-        "market_time_us": market_time_us,
-    }
-    if undone is not None:
-        payload |= {"undoes_seq": undone.seq, "reopens": reopens}
-    elif reopens:
-        payload["reopens"] = True
-    if resolved_lots:
-        payload["resolved_lots"] = resolved_lots
-    if restated is not None:
-        payload["restated"] = restated.document()
-    if anomaly is not None:
-        payload["anomaly"] = anomaly
-    return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")
+    reported = OrderReported(
+        cl_ord_id=standing.cl_ord_id,
+        report=report_document(report),
+        exec_id=report.exec_id,
+        trade_date=trade_date,
+        session=session,
+        order_state=order_state,
+        ord_status=report.ord_status,
+        terminal=terminal,
+        fill=fill,
+        last_lots=lots,
+        inbox_offset=offset,
+        market_time_us=market_time_us,
+        undoes_seq=None if undone is None else undone.seq,
+        reopens=reopens if reopens or undone is not None else None,
+        resolved_lots=resolved_lots,
+        restated=restated,
+        anomaly=anomaly,
+    )
+    return order_draft(standing, reported, key=idem_key)
 
 
 class SettledMessage(Contents, frozen=True, kw_only=True):
@@ -267,26 +304,44 @@ class SettledMessage(Contents, frozen=True, kw_only=True):
     resolved_lots: int | None = None
 
 
-class OrderReported(SettledMessage, frozen=True, kw_only=True):
-    """The contents of `order_reported`.
+class OrderReported(RecordKind, frozen=True, kw_only=True):
+    """A broker's report, applied.
 
     Attributes:
         last_lots: the lots that it adds to the filled quantity; negative after a bust.
         undoes_seq: the record of the trade that it busts or corrects.
+        reopens: whether an ended order works again; None where the question does not arise.
         restated: the terms that the broker's own change left.
     """
 
+    filing = Filing(
+        "decision/{decision_id}",
+        "report:{session}:{trade_date}:{exec_id}",
+        "fix",
+        tags=ACCOUNT,
+        section=True,
+        loose="exec_id fill last_lots market_time_us ord_status order_state session"
+        " terminal trade_date",
+        also="instrument raw_digest state",
+    )
+
     cl_ord_id: str
+    session: str
+    inbox_offset: int = -1
     trade_date: str
     exec_id: str
     report: dict[str, str]
+    order_state: str
     ord_status: str
     terminal: bool
     fill: Fill | None
     last_lots: int
+    market_time_us: int
     undoes_seq: int | None = None
+    reopens: bool | None = None
+    resolved_lots: int = 0
     restated: Restated | None = None
-    anomaly: str = ""
+    anomaly: str | None = None
 
     @property
     def is_trade(self) -> bool:
@@ -304,42 +359,47 @@ def order_ended(
     market_time_us: int,
 ) -> Draft:
     """The broker refused the message that carried the order."""
-    return order_draft(
-        standing,
-        Kind.ORDER_ENDED,
-        f"ended:{session}:{offset}",
-        {
-            "cl_ord_id": standing.cl_ord_id,
-            "reason": reason,
-            "order_state": order_state,
-            "session": session,
-            "inbox_offset": offset,
-            "market_time_us": market_time_us,
-        },
-        actor="fix",
+    ended = OrderEnded(
+        cl_ord_id=standing.cl_ord_id,
+        reason=reason,
+        order_state=order_state,
+        session=session,
+        inbox_offset=offset,
+        market_time_us=market_time_us,
     )
+    return order_draft(standing, ended)
 
 
 def order_ended_by(
     standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
 ) -> Draft:
     """Return the record that a person's resolution ended an order."""
-    return order_draft(
-        standing,
-        Kind.ORDER_ENDED,
-        f"ended:{resolves_seq}",
-        {
-            "cl_ord_id": standing.cl_ord_id,
-            "reason": "resolved",
-            "order_state": order_state,
-            "resolves_seq": resolves_seq,
-            "market_time_us": market_time_us,
-        },
+    ended = OrderEnded(
+        cl_ord_id=standing.cl_ord_id,
+        reason="resolved",
+        order_state=order_state,
+        resolves_seq=resolves_seq,
+        market_time_us=market_time_us,
+    )
+    return order_draft(standing, ended, key=f"ended:{resolves_seq}", actor=GATEWAY)
+
+
+class OrderEnded(RecordKind, frozen=True, kw_only=True):
+    """An order that ended without a report; only a resolution names what it resolves."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "ended:{session}:{inbox_offset}",
+        "fix",
+        tags=ACCOUNT,
+        section=True,
+        loose="market_time_us",
     )
 
-
-class OrderEnded(Ending, frozen=True, kw_only=True):
-    """The contents of `order_ended`; only a resolution names the difference that it resolves."""
-
+    cl_ord_id: str
+    reason: str
     order_state: str
+    market_time_us: int
+    session: str = ""
+    inbox_offset: int | None = None
     resolves_seq: int | None = None

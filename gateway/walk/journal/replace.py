@@ -8,10 +8,11 @@ both totals is reserved, at the higher of both limits.
 from typing import Any
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.records.record_kind import ORDER, Contents, Filing, RecordKind
 from fix.session.link import HandResult
-from gateway.walk.journal.contents import Contents, Reservation
+from gateway.walk.journal.contents import Reservation
+from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.order import order_draft
 from gateway.walk.journal.verdict import VerdictBasis
 from gateway.walk.projections.standing import (
@@ -40,25 +41,23 @@ def replace_requested(  # noqa: PLR0913 - what was asked, and what it binds
 
     `judged` has the verdict where the replace raises what the order may do.
     """
-    return order_draft(
-        standing,
-        Kind.REPLACE_REQUESTED,
-        f"replace_requested:{requested_by}:{client_key}",
-        {
-            "orig_cl_ord_id": before.name,
-            "session": session,
-            "requested_by": requested_by,
-            "role": role,
-            "client_key": client_key,
-            "reason": reason,
-            "before": before.document(),
-            "after": after.document(),
-            "reservation": reserved.document(),
-            "market_now_us": market_now_us,
-            **({} if judged is None else {"judged": judged}),
-        },
-        actor=f"{'agent' if role == 'agent' else 'person'}:{requested_by}",
+    requested = ReplaceRequested(
+        account=standing.account,
+        decision_id=standing.decision_id,
+        orig_cl_ord_id=before.name,
+        session=session,
+        requested_by=requested_by,
+        role=role,
+        client_key=client_key,
+        reason=reason,
+        before=TermsSaid.read(before.document()),
+        after=TermsSaid.read(after.document()),
+        reservation=reserved,
+        market_now_us=market_now_us,
+        judged=judged,
     )
+    by = "agent" if role == "agent" else "person"
+    return order_draft(standing, requested, actor=f"{by}:{requested_by}")
 
 
 class TermsSaid(Contents, frozen=True, kw_only=True):
@@ -70,8 +69,15 @@ class TermsSaid(Contents, frozen=True, kw_only=True):
     price: str
 
 
-class ReplaceRequested(Contents, frozen=True, kw_only=True):
-    """The contents of `replace_requested`."""
+class ReplaceRequested(RecordKind, frozen=True, kw_only=True):
+    """Who asked for which terms, and what is reserved."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "replace_requested:{requested_by}:{client_key}",
+        tags=ORDER,
+        section=True,
+    )
 
     decision_id: str
     account: str
@@ -97,26 +103,28 @@ def replace_sent(
     standing: Standing, asked: AskedReplace, result: HandResult, *, raw: str, raw_digest: str
 ) -> Draft:
     """The message left, with this number."""
-    return order_draft(
-        standing,
-        Kind.REPLACE_SENT,
-        f"replace_sent:{asked.replace_id}",
-        {
-            "cl_ord_id": asked.replace_id,
-            "orig_cl_ord_id": asked.orig_name,
-            "msg_seq_num": result.msg_seq_num,
-            "session_epoch": result.epoch,
-            "raw": raw,
-            "raw_digest": raw_digest,
-        },
+    sent = ReplaceSent(
+        cl_ord_id=asked.replace_id,
+        orig_cl_ord_id=asked.orig_name,
+        msg_seq_num=result.msg_seq_num,
+        session_epoch=result.epoch,
+        raw=raw,
+        raw_digest=raw_digest,
     )
+    return order_draft(standing, sent)
 
 
-class ReplaceSent(Contents, frozen=True, kw_only=True):
+class ReplaceSent(RecordKind, frozen=True, kw_only=True):
+    """A replace that left."""
+
+    filing = Filing("decision/{decision_id}", "replace_sent:{cl_ord_id}", tags=ORDER)
+
     cl_ord_id: str
+    orig_cl_ord_id: str
     msg_seq_num: int
+    session_epoch: int
     raw: str
-    session_epoch: int = 0
+    raw_digest: str
 
 
 def replace_ended(  # noqa: PLR0913 - what the broker said, and where
@@ -136,36 +144,44 @@ def replace_ended(  # noqa: PLR0913 - what the broker said, and where
 
     Without an `offset` the broker said nothing: it did not leave.
     """
-    said: dict[str, JSON] = {}
-    if offset >= 0:
-        said = {"session": session, "inbox_offset": offset, "order_state": order_state}
-    if ord_status:
-        said["ord_status"] = ord_status
-    held = standing.reserved_lots(asked)
+    said = offset >= 0
+    ended = ReplaceEnded(
+        decision_id=standing.decision_id,
+        cl_ord_id=asked.replace_id,
+        orig_cl_ord_id=asked.orig_name,
+        outcome=outcome.value,
+        reason=reason,
+        terms=TermsSaid.read(now.document()),
+        freed_lots=standing.reserved_lots(asked) - now.qty_lots,
+        reservation=asked.reservation,
+        market_time_us=market_time_us,
+        session=session if said else "",
+        inbox_offset=offset if said else -1,
+        order_state=order_state if said else "",
+        ord_status=ord_status,
+    )
     return order_draft(
         standing,
-        Kind.REPLACE_ENDED,
-        f"replace_ended:{asked.replace_id}:{offset}",
-        {
-            "cl_ord_id": asked.replace_id,
-            "orig_cl_ord_id": asked.orig_name,
-            "outcome": outcome.value,
-            "reason": reason,
-            "terms": now.document(),
-            "freed_lots": held - now.qty_lots,
-            "reservation": asked.reservation.document(),
-            "market_time_us": market_time_us,
-            **said,
-        },
-        actor="fix" if said else "gateway",
+        ended,
+        key=f"replace_ended:{asked.replace_id}:{offset}",
+        actor="fix" if said or ord_status else GATEWAY,
     )
 
 
-class ReplaceEnded(Contents, frozen=True, kw_only=True):
-    """The contents of `replace_ended`; only what the broker said has a session and an offset."""
+class ReplaceEnded(RecordKind, frozen=True, kw_only=True):
+    """How a replace ended; only what the broker said has a session and an offset."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "replace_ended:{cl_ord_id}:{inbox_offset}",
+        tags=ORDER,
+        section=True,
+        loose="market_time_us",
+    )
 
     decision_id: str
     cl_ord_id: str
+    orig_cl_ord_id: str
     outcome: str
     reason: str
     terms: TermsSaid
@@ -175,3 +191,4 @@ class ReplaceEnded(Contents, frozen=True, kw_only=True):
     order_state: str = ""
     session: str = ""
     inbox_offset: int = -1
+    ord_status: str = ""

@@ -12,12 +12,12 @@ from msgspec import field
 
 from audit.privacy.retention import YEARS_FIELD
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
+from audit.records.kinds import RUN
 from audit.records.record import Draft
+from audit.records.record_kind import Contents, Filing, RecordKind
 from fix.dialects.order_profile import order_profile
 from fix.dialects.profile import Profile
-from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of
+from gateway.walk.journal.decision import RECORD_RULES, digest_of
 from gateway.walk.journal.forecast import engine_document
 from gateway.walk.ports import Tags
 from inference.engine.port import EngineDescription
@@ -66,43 +66,44 @@ class RunOpening:
 
 def run_started(tags: Tags, opening: RunOpening) -> Draft:
     """The opening of a run."""
-    return Draft(
-        stream="control",
-        kind=Kind.RUN_STARTED,
-        payload={
-            **tags.document(),
-            "profile": opening.profile,
-            "git": opening.code_commit,
-            "versions": dict(opening.versions),
-            "models": {"manifest": opening.model_manifest},
-            "playback": dict(opening.playback),
-            "first_as_of_us": opening.first_as_of_us,
-            "data_cutoff_us": opening.data_cutoff_us,
-            "equity_minor": opening.equity_minor,
-            "currency": opening.broker.currency,
-            "instruments": [document_of(one) for one in opening.instruments],
-            "table_digest": opening.table_digest,
-            "origin": opening.origin,
-            "liability": dict(opening.liability),
-            "record_rules": RECORD_RULES,
-            "settings": {YEARS_FIELD: dict(opening.retention_years)},
-            "order_profile": order_profile(opening.broker),
-            "fix_profile": dict(opening.fix_profile),
-        },
-        actor=GATEWAY,
-        idem_key=f"run_started:{tags.run_id}",
+    started = RunStarted(
+        account=tags.account,
+        run_id=tags.run_id,
+        mode=tags.mode,
+        dev=tags.dev,
+        profile=opening.profile,
+        git=opening.code_commit,
+        versions=dict(opening.versions),
+        models={"manifest": opening.model_manifest},
+        playback=dict(opening.playback),
+        first_as_of_us=opening.first_as_of_us,
+        data_cutoff_us=opening.data_cutoff_us,
+        equity_minor=opening.equity_minor,
+        currency=opening.broker.currency,
+        instruments=tuple(document_of(one) for one in opening.instruments),
+        table_digest=opening.table_digest,
+        origin=opening.origin,
+        liability=dict(opening.liability),
+        record_rules=RECORD_RULES,
+        settings={YEARS_FIELD: dict(opening.retention_years)},
+        order_profile=order_profile(opening.broker),
+        fix_profile=dict(opening.fix_profile),
     )
+    return started.draft()
 
 
 def processes_agreed(tags: Tags, process: str, agreed: Mapping[str, str]) -> Draft:
     """What a child process and the gateway both have, compared before it may serve."""
-    return Draft(
-        stream="control",
-        kind=Kind.PROCESSES_AGREED,
-        payload={**tags.document(), "process": process, "agreed": dict(agreed)},
-        actor=GATEWAY,
-        idem_key=f"agreed:{tags.run_id}:{process}",
-    )
+    return ProcessesAgreed(process=process, agreed=dict(agreed)).draft(tags=tags.document())
+
+
+class ProcessesAgreed(RecordKind, frozen=True, kw_only=True):
+    """What two processes have alike."""
+
+    filing = Filing("control", "agreed:{run_id}:{process}", tags=RUN)
+
+    process: str
+    agreed: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,87 +144,78 @@ class Listing:
 
 def instrument_listed(listing: Listing, table_digest: str) -> Draft:
     """An instrument with its reference data; the same listing of the same table is one record."""
-    payload: dict[str, JSON] = {
-        "instrument": document_of(listing.instrument),
-        "reference": listing.reference(),
-        "table_digest": table_digest,
-    }
-    return Draft(
-        stream=f"market/{listing.instrument.symbol}",
-        kind=Kind.INSTRUMENT_LISTED,
-        payload=payload,
-        actor=GATEWAY,
-        idem_key=f"listed:{digest_of(payload)}",
+    listed = InstrumentListed(
+        instrument=document_of(listing.instrument),
+        reference=listing.reference(),
+        table_digest=table_digest,
     )
+    symbol = listing.instrument.symbol
+    return listed.draft(stream=f"market/{symbol}", digest=digest_of(listed.document()))
 
 
 def policy_activated(
     tags: Tags, signed: SignedPolicy, *, by: str = "", reason: str = "start of the run"
 ) -> Draft:
     """The signed policy that is in force from this record on."""
-    digest = policy_digest(signed.policy)
-    document = signed_policy_document(signed)
-    return Draft(
-        stream="control",
-        kind=Kind.POLICY_ACTIVATED,
-        payload={
-            "policy_digest": digest,
-            "policy": document["policy"],
-            "signatures": document["signatures"],
-            "signed_by": [f"{one.role}:{one.signer}" for one in signed.signatures],
-            "reason": reason,
-            "run_id": tags.run_id,
-            "dev": tags.dev,
-            **({"detail": f"while serving, by {by}"} if by else {}),
-        },
-        actor=GATEWAY,
-        idem_key=f"policy:{digest}:{tags.run_id}",
+    document: Any = signed_policy_document(signed)
+    activated = PolicyActivated(
+        policy_digest=policy_digest(signed.policy),
+        policy=document["policy"],
+        signatures=document["signatures"],
+        signed_by=tuple(f"{one.role}:{one.signer}" for one in signed.signatures),
+        reason=reason,
+        run_id=tags.run_id,
+        dev=tags.dev,
+        detail=f"while serving, by {by}" if by else "",
     )
+    return activated.draft()
 
 
 def policy_announced(
     before: Policy, after: Policy, *, loosens: Sequence[str], wait_us: int, by: str, reason: str
 ) -> Draft:
     """A looser policy that may follow after its cooling time; the same one again is this record."""
-    digest, follows = policy_digest(after), policy_digest(before)
-    return Draft(
-        stream="control",
-        kind=Kind.POLICY_ANNOUNCED,
-        payload={
-            "policy_digest": digest,
-            "policy": policy_document(after),
-            "follows_digest": follows,
-            "loosens": list(loosens),
-            "wait_us": wait_us,
-            "reason": reason,
-            "actor_name": by,
-        },
-        actor=GATEWAY,
-        idem_key=f"policy_announced:{follows}:{digest}",
-    )
+    return PolicyAnnounced(
+        policy_digest=policy_digest(after),
+        policy=policy_document(after),
+        follows_digest=policy_digest(before),
+        loosens=tuple(loosens),
+        wait_us=wait_us,
+        reason=reason,
+        actor_name=by,
+    ).draft()
+
+
+class PolicyAnnounced(RecordKind, frozen=True, kw_only=True):
+    """A looser policy, and which it follows."""
+
+    filing = Filing("control", "policy_announced:{follows_digest}:{policy_digest}")
+
+    policy_digest: str
+    policy: dict[str, Any]
+    follows_digest: str
+    loosens: tuple[str, ...]
+    wait_us: int
+    reason: str
+    actor_name: str
 
 
 def model_loaded(described: EngineDescription, run_id: str) -> Draft:
     """The engine that serves the run, with its self-test."""
     test = described.self_test
-    return Draft(
-        stream="control",
-        kind=Kind.MODEL_LOADED,
-        payload={
-            "manifest": described.model_digest,
-            "engine": engine_document(described),
-            "self_test": {
-                "passed": test.passed,
-                "detail": test.detail,
-                "positions": test.positions,
-                "p_value": f"{test.p_value:.6f}",
-                "mean_accepted": f"{test.mean_accepted:.4f}",
-            },
-            "run_id": run_id,
+    loaded = ModelLoaded(
+        manifest=described.model_digest,
+        engine=engine_document(described),
+        self_test={
+            "passed": test.passed,
+            "detail": test.detail,
+            "positions": test.positions,
+            "p_value": f"{test.p_value:.6f}",
+            "mean_accepted": f"{test.mean_accepted:.4f}",
         },
-        actor="engine",
-        idem_key=f"model:{run_id}",
+        run_id=run_id,
     )
+    return loaded.draft()
 
 
 def mark_taken(
@@ -237,84 +229,61 @@ def mark_taken(
     session_date: str,
 ) -> Draft:
     """A price that values the holdings of the tags' account; `kind` is `open` or `close`."""
-    return Draft(
-        stream=f"market/{instrument}",
-        kind=Kind.MARK_TAKEN,
-        payload={
-            **tags.document(),
-            "instrument": instrument,
-            "market_time_us": market_time_us,
-            "price_ticks": price_ticks,
-            "kind": kind,
-            "session_index": session_index,
-            "session_date": session_date,
-        },
-        actor=PLAYBACK,
-        idem_key=f"mark:{tags.account}:{session_index}:{kind}",
+    mark = MarkTaken(
+        account=tags.account,
+        instrument=instrument,
+        market_time_us=market_time_us,
+        price_ticks=price_ticks,
+        kind=kind,
+        session_index=session_index,
+        session_date=session_date,
     )
+    key = f"mark:{tags.account}:{session_index}:{kind}"
+    return mark.draft(tags=tags.document(), key=key, actor=PLAYBACK)
 
 
 def feed_mark(
     tags: Tags, *, instrument: str, market_time_us: int, price_ticks: int, day: str, opens: bool
 ) -> Draft:
     """A mark at a feed's middle; the first of a UTC day is its `open`."""
-    return Draft(
-        stream=f"market/{instrument}",
-        kind=Kind.MARK_TAKEN,
-        payload={
-            **tags.document(),
-            "instrument": instrument,
-            "market_time_us": market_time_us,
-            "price_ticks": price_ticks,
-            "kind": "open" if opens else "feed",
-            "session_date": day,
-            "source": "feed",
-        },
-        actor=GATEWAY,
-        idem_key=f"mark:{tags.account}:{tags.run_id}:{market_time_us}",
+    mark = MarkTaken(
+        account=tags.account,
+        instrument=instrument,
+        market_time_us=market_time_us,
+        price_ticks=price_ticks,
+        kind="open" if opens else "feed",
+        session_date=day,
+        source="feed",
     )
+    return mark.draft(tags=tags.document())
 
 
-def feed_condition(  # noqa: PLR0913 - the fields of the record
-    run_id: str,
-    *,
-    number: int,
-    instrument: str,
-    feed: str,
-    source: str,
-    condition: str,
-    sequence: int,
-    detail: str,
-    received_us: int,
-) -> Draft:
+class FeedCondition(RecordKind, frozen=True, kw_only=True):
     """A change of what is wrong with a feed of one instrument; `ok` when nothing is."""
-    return Draft(
-        stream=f"market/{instrument}",
-        kind=Kind.FEED_CONDITION,
-        payload={
-            "run_id": run_id,
-            "instrument": instrument,
-            "feed": feed,
-            "source": source,
-            "condition": condition,
-            "sequence": sequence,
-            "detail": detail,
-            "received_us": received_us,
-        },
-        actor=GATEWAY,
-        idem_key=f"feed:{run_id}:{number}",
-    )
+
+    filing = Filing("market/{instrument}", "feed:{run_id}:{number}")
+
+    run_id: str
+    instrument: str
+    feed: str
+    source: str
+    condition: str
+    sequence: int
+    detail: str
+    received_us: int
 
 
 def run_finished(tags: Tags, summary: Mapping[str, Any]) -> Draft:
     """The end of a run that was played to its end, with its summary."""
-    return Draft(
-        stream="control",
-        kind=Kind.RUN_FINISHED,
-        payload={**tags.document(), "summary": _exact(summary)},
-        actor=GATEWAY,
-        idem_key=f"run_finished:{tags.run_id}",
-    )
+    return RunFinished.draft_of({**tags.document(), "summary": _exact(summary)})
+
+
+class RunFinished(RecordKind, frozen=True, kw_only=True):
+    """A run's end."""
+
+    filing = Filing("control", "run_finished:{run_id}", tags=RUN, also="elapsed_us outcome")
+
+    summary: dict[str, Any]
 
 
 def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
@@ -332,25 +301,72 @@ def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
             return str(value)
 
 
-class RunStarted(Contents, frozen=True, kw_only=True):
-    """The contents of `run_started`; see `RECORD_RULES`."""
+class RunStarted(RecordKind, frozen=True, kw_only=True):
+    """A run's opening, with all that its decisions rest on; see `RECORD_RULES`."""
+
+    filing = Filing(
+        "control",
+        "run_started:{run_id}",
+        loose="equity_minor instruments order_profile",
+        also="policy_digest seed",
+    )
 
     account: str
     run_id: str
     mode: str
     dev: bool
+    profile: str
+    git: str
+    versions: dict[str, str]
+    models: dict[str, str]
+    playback: dict[str, str]
+    first_as_of_us: int
+    data_cutoff_us: int
     equity_minor: int
+    currency: str | None = None
     instruments: tuple[dict[str, Any], ...]
+    table_digest: str | None = None
+    origin: str | None = None
+    liability: dict[str, Any] | None = None
+    record_rules: int = 1
+    settings: dict[str, Any] | None = None
     order_profile: dict[str, Any]
     fix_profile: dict[str, Any] = field(default_factory=dict)
-    record_rules: int = 1
 
 
-class InstrumentListed(Contents, frozen=True, kw_only=True):
-    """The contents of `instrument_listed`; `reference` is what its table says besides units."""
+class InstrumentListed(RecordKind, frozen=True, kw_only=True):
+    """An instrument; `reference` is what its table says besides units."""
+
+    filing = Filing("market/{symbol}", "listed:{digest}")
 
     instrument: dict[str, Any]
     reference: dict[str, Any] = field(default_factory=dict)
+    table_digest: str | None = None
+
+
+class EngineEvent(RecordKind, frozen=True, kw_only=True):
+    """What happened to the engine child."""
+
+    filing = Filing(
+        "control", "engine:{run_id}:{moment_us}", "engine", loose="run_id", also="state"
+    )
+
+    event: str
+    detail: str
+    run_id: str
+
+
+class WitnessEvent(RecordKind, frozen=True, kw_only=True):
+    """A change of the witnesses' quorum."""
+
+    filing = Filing("control", "witness:{run_id}:{number}", loose="run_id waiting_us")
+
+    event: str
+    cosigned_size: int
+    policy_digest: str
+    witnesses: list[Any]
+    waiting_us: int
+    run_id: str
 
 
 class RunMember(Contents, frozen=True, kw_only=True):
@@ -359,26 +375,42 @@ class RunMember(Contents, frozen=True, kw_only=True):
     run_id: str
 
 
-class PolicyActivated(Contents, frozen=True, kw_only=True):
-    """The contents of `policy_activated`; its signatures name the trial that was signed, if any."""
+class PolicyActivated(RecordKind, frozen=True, kw_only=True):
+    """A policy in force; its signatures name the trial that was signed, if any."""
 
+    filing = Filing("control", "policy:{policy_digest}:{run_id}", firm_wide=True, also="version")
+
+    policy_digest: str
     policy: dict[str, Any]
-    signed_by: tuple[str, ...] = ()
-    policy_digest: str = ""
-    signatures: tuple[dict[str, Any], ...] = ()
+    signatures: tuple[dict[str, Any], ...]
+    signed_by: tuple[str, ...]
+    reason: str
+    run_id: str | None = None
+    dev: bool | None = None
+    detail: str = ""
 
 
-class ModelLoaded(Contents, frozen=True, kw_only=True):
-    """The contents of `model_loaded`; `manifest` is the digest of the weights."""
+class ModelLoaded(RecordKind, frozen=True, kw_only=True):
+    """What serves; `manifest` is the digest of the weights."""
+
+    filing = Filing("control", "model:{run_id}", "engine", also="elapsed_us plan")
 
     manifest: str
+    engine: dict[str, Any]
+    self_test: dict[str, Any]
     run_id: str | None = None
-    engine: dict[str, Any] | None = None
-    self_test: dict[str, Any] | None = None
 
 
-class MarkTaken(Contents, frozen=True, kw_only=True):
-    """The contents of `mark_taken`; `kind` is `open`, `close` or `feed`."""
+class MarkTaken(RecordKind, frozen=True, kw_only=True):
+    """A price that values holdings; `kind` is `open`, `close` or `feed`."""
+
+    filing = Filing(
+        "market/{instrument}",
+        "mark:{account}:{run_id}:{market_time_us}",
+        tags=RUN,
+        section=True,
+        loose="kind",
+    )
 
     account: str
     instrument: str
@@ -387,14 +419,17 @@ class MarkTaken(Contents, frozen=True, kw_only=True):
     kind: str
     session_index: int | None = None
     session_date: str = ""
+    source: str = ""
 
 
-class LedgerRestored(Contents, frozen=True, kw_only=True):
-    """The contents of `ledger_restored`; `known_size` is the size that was published."""
+class LedgerRestored(RecordKind, frozen=True, kw_only=True):
+    """The log goes on from an older state; `known_size` is the size that was published."""
 
+    filing = Filing("control", "restored:{size}:{known_size}", "cli")
+
+    size: int
+    root: str
     known_size: int
-
-
-class HoldPlaced(Contents, frozen=True, kw_only=True):
-    hold_id: str
-    scope: str
+    lost: int
+    reason: str
+    backup_sha256: str

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
+from audit.records.record_kind import Filing, RecordKind
 from fix.durable.resets import Reset, ResetCause
-from gateway.walk.journal.contents import Contents
 from gateway.walk.ports import Tags
 
 RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
@@ -15,69 +14,80 @@ OPENED, RECONCILED = "session_opened", "session_reconciled"
 
 def fix_inbound(session: str, *, offset: int, raw: str, msg_type: str, digest: str) -> Draft:
     """One message as it arrived, byte for byte (ISO 8859-1, one character per byte)."""
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.FIX_INBOUND,
-        payload={"offset": offset, "raw": raw, "msg_type": msg_type, "digest": digest},
-        actor="fix",
-        idem_key=f"inbound:{offset}",
-    )
+    inbound = FixInbound(offset=offset, raw=raw, msg_type=msg_type, digest=digest)
+    return inbound.draft(session=session)
 
 
-class FixInbound(Contents, frozen=True, kw_only=True):
+class FixInbound(RecordKind, frozen=True, kw_only=True):
+    """A message as it arrived."""
+
+    filing = Filing("session/{session}", "inbound:{offset}", "fix", also="session")
+
     offset: int
     raw: str
+    msg_type: str
     digest: str
 
 
 def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str) -> Draft:
     """A message that could not be applied."""
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.FIX_ANOMALY,
-        payload={"offset": offset, "raw": raw, "reason": reason, "detail": detail[:300]},
-        actor="fix",
-        idem_key=f"anomaly:{offset}:{reason}",
+    anomaly = FixAnomaly(raw=raw, reason=reason, offset=offset)
+    return FixAnomaly.draft_of({**anomaly.document(), "detail": detail[:300]}, session=session)
+
+
+class FixAnomaly(RecordKind, frozen=True, kw_only=True):
+    """A message that could not be applied."""
+
+    filing = Filing(
+        "session/{session}",
+        "anomaly:{offset}:{reason}",
+        "fix",
+        also="cl_ord_id digest report session",
     )
 
-
-class FixAnomaly(Contents, frozen=True, kw_only=True):
+    raw: str
     reason: str
+    offset: int | None = None
     detail: str = ""
 
 
 def session_reset(session: str, run_id: str, one: Reset) -> Draft:
     """A reset of a session's sequence numbers, allowed or refused."""
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.SESSION_EVENT,
-        payload={
-            "event": RESET if one.allowed else RESET_REFUSED,
-            "detail": str(one),
-            "run_id": run_id,
-            "reset_no": one.reset_no,
-            "cause": one.cause.value,
-            "old_sender": one.old_sender,
-            "old_target": one.old_target,
-            "new_sender": one.new_sender,
-            "new_target": one.new_target,
-        },
-        actor="fix",
-        idem_key=f"reset:{one.reset_no}",
-    )
+    event: dict[str, JSON] = {
+        "event": RESET if one.allowed else RESET_REFUSED,
+        "detail": str(one),
+        "run_id": run_id,
+        "reset_no": one.reset_no,
+        "cause": one.cause.value,
+        "old_sender": one.old_sender,
+        "old_target": one.old_target,
+        "new_sender": one.new_sender,
+        "new_target": one.new_target,
+    }
+    return SessionEvent.draft_of(event, session=session, key=f"reset:{one.reset_no}", actor="fix")
 
 
-class SessionEvent(Contents, frozen=True, kw_only=True):
-    """The contents of `session_event`; only resets have the numbers."""
+class SessionEvent(RecordKind, frozen=True, kw_only=True):
+    """What happened to a session; only resets have the numbers, what reconciled it its own."""
+
+    filing = Filing("session/{session}", "{event}:{run_id}:{logon_no}", also="session")
 
     event: str
     detail: str
+    state: str = ""
     reset_no: int = 0
     cause: str = ""
     old_sender: int = 0
     old_target: int = 0
     new_sender: int = 0
     new_target: int = 0
+    logon_no: int = 0
+    span_us: int = 0
+    orders: int = 0
+    positions: int = 0
+    trading_day: str = ""
+    run_id: str = ""
+    mode: str = ""
 
 
 def session_opened(session: str, tags: Tags, *, logon_no: int) -> Draft:
@@ -114,26 +124,8 @@ def session_reconciled(
 def _reconciling(
     session: str, tags: Tags, event: str, detail: str, fields: Mapping[str, JSON]
 ) -> Draft:
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.SESSION_EVENT,
-        payload={**tags.document(), "event": event, "detail": detail, **fields},
-        actor="gateway",
-        idem_key=f"{event}:{tags.run_id}:{fields['logon_no']}",
-    )
-
-
-class SessionReconciled(Contents, frozen=True, kw_only=True):
-    """What `session_opened` and `session_reconciled` say; the first has no numbers."""
-
-    event: str
-    run_id: str = ""
-    mode: str = ""
-    logon_no: int = 0
-    span_us: int = 0
-    orders: int = 0
-    positions: int = 0
-    trading_day: str = ""
+    payload: dict[str, JSON] = {**tags.document(), "event": event, "detail": detail, **fields}
+    return SessionEvent.draft_of(payload, session=session)
 
 
 def reset_in(record: Record) -> Reset | None:

@@ -8,12 +8,13 @@ from msgspec import field
 from typing_extensions import override
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
+from audit.records.kinds import RUN, Kind
 from audit.records.record import Draft, Record, parse_payload
+from audit.records.record_kind import ACCOUNT, ORDER, Contents, Filing, RecordKind
 from audit.records.typed import reader_of
-from gateway.walk.journal.contents import Contents, Reservation
-from gateway.walk.journal.decision import draft, inputs_document, inputs_of
-from gateway.walk.journal.order import order_draft
+from gateway.walk.journal.contents import Reservation
+from gateway.walk.journal.decision import draft, draft_of, inputs_document, inputs_of
+from gateway.walk.journal.order import order_draft, order_tags
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
 from risk.approved import Approval, approval_document, approval_of, approve, band_of
@@ -46,10 +47,9 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
         limit_ticks=intent.limit_ticks,
         unit_minor=case.instrument.unit_minor,
     )
-    return draft(
+    return draft_of(
         case,
-        Kind.VERDICT_GIVEN,
-        f"verdict:{basis_seq}",
+        VerdictGiven,
         {
             "decision_id": case.decision_id,
             **judged_document(intent, verdict, state, basis_seq=basis_seq),
@@ -58,7 +58,6 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "reservation": reservation.document() if result in {"approved", "held"} else None,
             "approval": None if approval is None else approval_document(approval),
         },
-        tagged=True,
     )
 
 
@@ -94,22 +93,37 @@ KEPT: Final = 64
 _kill_state: Final = reader_of(KillState)
 
 
-class VerdictGiven(Contents, frozen=True, kw_only=True, dict=True):
-    """The contents of `verdict_given`, as folds, sending and answers read them; never changed."""
+class VerdictGiven(RecordKind, frozen=True, kw_only=True, dict=True):
+    """A verdict, as folds, sending and answers read it; never changed."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "verdict:{basis_seq}",
+        tags=RUN,
+        section=True,
+        loose="result",
+        also=("action attempt book egress_epoch history instrument reason sizing state_digest"),
+    )
 
     account: str
     decision_id: str
     intent_document: dict[str, Any] = field(name="intent")
     verdict_document: dict[str, Any] = field(name="verdict")
+    basis_seq: int
     result: str
     policy_digest: str
+    policy_status: dict[str, Any] | None = None
     kill_epoch: int
     market_now_us: int
     send_before_us: int
     reservation: Reservation | None
     state_document: dict[str, Any] = field(name="state", default_factory=dict)
     intent_digest: str = ""
+    quote: dict[str, Any] | None = None
+    narrative_as_of_us: int | None = None
+    renewal: bool = False
     approval_document: dict[str, Any] | None = field(name="approval", default=None)
+    inputs: dict[str, Any] | None = None
 
     @override
     @classmethod
@@ -205,46 +219,56 @@ def approval_requested(
 
     `until` is what `asked_until` returns; it is empty in records of earlier versions.
     """
-    return draft(
-        case,
-        Kind.APPROVAL_REQUESTED,
-        f"approval_requested:{verdict.seq}",
-        {
-            "decision_id": case.decision_id,
-            "verdict_seq": verdict.seq,
-            "intent_digest": intent_digest(intent),
-            "author": case.author,
-            **until,
-        },
-        tagged=True,
+    requested = ApprovalRequested(
+        decision_id=case.decision_id,
+        verdict_seq=verdict.seq,
+        intent_digest=intent_digest(intent),
+        author=case.author,
+    )
+    return draft_of(case, ApprovalRequested, {**requested.document(), **until})
+
+
+class ApprovalRequested(RecordKind, frozen=True, kw_only=True):
+    """A person is asked; records of earlier versions name no end."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "approval_requested:{verdict_seq}",
+        tags=RUN,
+        loose="dev intent_digest mode run_id",
+        also="intent reason",
     )
 
-
-class ApprovalRequested(Contents, frozen=True, kw_only=True):
-    """The contents of `approval_requested`; records of earlier versions name no end."""
-
+    decision_id: str
+    verdict_seq: int | None = None
     intent_digest: str
+    author: str | None = None
     expires_us: int | None = None
     band: dict[str, Any] = field(default_factory=dict)
+    verdict_digest: str = ""
+    policy_digest: str = ""
 
 
 def approval_resumed(case: Case, verdict: Record, *, run_id: str, expires_us: int) -> Draft:
     """Another run of the gateway keeps a hold that an earlier one began, until the same end."""
-    return draft(
-        case,
-        Kind.APPROVAL_RESUMED,
-        f"approval_resumed:{run_id}",
-        {
-            "decision_id": case.decision_id,
-            "verdict_seq": verdict.seq,
-            "resumed_by": run_id,
-            "expires_us": expires_us,
-        },
-        tagged=True,
+    resumed = ApprovalResumed(
+        decision_id=case.decision_id,
+        verdict_seq=verdict.seq,
+        resumed_by=run_id,
+        expires_us=expires_us,
+    )
+    return draft(case, resumed)
+
+
+class ApprovalResumed(RecordKind, frozen=True, kw_only=True):
+    """A hold that goes on in another run."""
+
+    filing = Filing(
+        "decision/{decision_id}", "approval_resumed:{resumed_by}", tags=RUN, loose="dev mode run_id"
     )
 
-
-class ApprovalResumed(Contents, frozen=True, kw_only=True):
+    decision_id: str
+    verdict_seq: int
     resumed_by: str
     expires_us: int
 
@@ -297,28 +321,37 @@ def approval_given(
 
     `note` is the person's reason, `shown` what he read; both None in records of earlier versions.
     """
-    said: dict[str, JSON] = {} if note is None else {"reason": note}
-    if shown is not None:
-        said["shown"] = {"sheet_digest": shown.sheet_digest, "read_seq": shown.read_seq}
-    return order_draft(
-        standing,
-        Kind.APPROVAL_GIVEN,
-        f"approval:{verdict_seq}",
-        {
-            "approver": approval.approver,
-            "intent_digest": approval.intent_digest,
-            "verdict_digest": approval.verdict_digest,
-            "verdict_seq": verdict_seq,
-            "expires_us": approval.expires_us,
-            "band": approval_document(approval),
-            **said,
-        },
-        actor=f"person:{approval.approver}",
+    given = ApprovalGiven(
+        approver=approval.approver,
+        intent_digest=approval.intent_digest,
+        verdict_digest=approval.verdict_digest,
+        verdict_seq=verdict_seq,
+        expires_us=approval.expires_us,
+        band=approval_document(approval),
+        reason=note,
+        shown=shown,
+    )
+    return order_draft(standing, given)
+
+
+class ApprovalGiven(RecordKind, frozen=True, kw_only=True):
+    """A person's yes."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "approval:{verdict_seq}",
+        "person:{approver}",
+        tags=ORDER,
+        section=True,
+        loose="band",
+        also="author kill_epoch policy_digest role send_before_us",
     )
 
-
-class ApprovalGiven(Contents, frozen=True, kw_only=True):
     approver: str
+    intent_digest: str | None = None
+    verdict_digest: str | None = None
+    verdict_seq: int | None = None
+    expires_us: int | None = None
     band: dict[str, Any]
     reason: str | None = None
     shown: SheetShown | None = None
@@ -333,34 +366,50 @@ def approval_refused(
     standing: Standing, approver: str, note: str, *, verdict_seq: int, market_time_us: int
 ) -> Draft:
     """A person refused; the reservation ends."""
-    return order_draft(
-        standing,
-        Kind.APPROVAL_REFUSED,
-        f"approval:{verdict_seq}",
-        {
-            "approver": approver,
-            "reason": note,
-            "verdict_seq": verdict_seq,
-            "market_time_us": market_time_us,
-        },
-        actor=f"person:{approver}",
+    refused = ApprovalRefused(
+        approver=approver, verdict_seq=verdict_seq, market_time_us=market_time_us
+    )
+    return refused.draft(tags={**order_tags(standing), "reason": note})
+
+
+class ApprovalRefused(RecordKind, frozen=True, kw_only=True):
+    """A person's no."""
+
+    filing = Filing(
+        "decision/{decision_id}",
+        "approval:{verdict_seq}",
+        "person:{approver}",
+        tags=ORDER,
+        section=True,
+        loose="market_time_us",
+        also="author intent_digest role",
     )
 
-
-class ApprovalRefused(Contents, frozen=True, kw_only=True):
     approver: str
     market_time_us: int
     reason: str = ""
+    verdict_seq: int | None = None
 
 
 def reservation_released(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
     """A hold's reservation is free again."""
-    return order_draft(
-        standing,
-        Kind.RESERVATION_RELEASED,
+    return order_draft(standing, ReservationReleased(reason=reason, market_time_us=market_time_us))
+
+
+class ReservationReleased(RecordKind, frozen=True, kw_only=True):
+    """A reservation that ended without an order."""
+
+    filing = Filing(
+        "decision/{decision_id}",
         "released",
-        {"reason": reason, "market_time_us": market_time_us},
+        tags=ACCOUNT,
+        section=True,
+        loose="market_time_us",
+        also="reservation verdict_seq",
     )
+
+    reason: str
+    market_time_us: int
 
 
 def result_of(action: Action) -> str:

@@ -172,7 +172,7 @@ def _reported(decision_id: str, report: OrderReported, seq: int) -> tuple[FoldEv
                 decision_id=decision_id,
                 trade=number,
                 instead=fill,
-                reopens=report.reopens,
+                reopens=bool(report.reopens),
                 time_us=time_us,
             )
         )

@@ -16,7 +16,7 @@ from gateway.walk.journal.control.modes import (
     PromotionTested,
 )
 from gateway.walk.journal.run import PolicyActivated, RunStarted
-from gateway.walk.journal.session import OPENED, RECONCILED, SessionReconciled
+from gateway.walk.journal.session import OPENED, RECONCILED, SessionEvent
 from gateway.walk.projections.differences import DIFFERENCE_KINDS, KnownDifferences, RecordsPort
 from risk.policy.deployment import DeploymentLimits
 
@@ -56,13 +56,13 @@ class ModeHistory:
     accounts: dict[str, str] = field(default_factory=dict)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
     limits: str = ""
-    reconciled_sessions: list[SessionReconciled] = field(default_factory=list)
+    reconciled_sessions: list[SessionEvent] = field(default_factory=list)
     registered: dict[str, str] = field(default_factory=dict)
     promoted: set[str] = field(default_factory=set)
     _known: KnownDifferences = field(default_factory=KnownDifferences)
     _served: bool = False
     _logon: tuple[str, int] | None = None
-    _pending: SessionReconciled | None = None
+    _pending: SessionEvent | None = None
 
     @property
     def reconciled(self) -> int:
@@ -97,7 +97,7 @@ class ModeHistory:
                 self.sessions.setdefault((entered.sender, entered.target), entered.mode)
                 self.changed_seq, self.limits = record.seq, entered.limits
             case Kind.SESSION_EVENT:
-                self._session(SessionReconciled.of(record))
+                self._session(SessionEvent.of(record))
             case Kind.DIGESTS_REGISTERED:
                 self.registered = DigestsRegistered.of(record).digests
             case Kind.POLICY_ACTIVATED:
@@ -112,7 +112,7 @@ class ModeHistory:
             case _:
                 self._known.take(record)
 
-    def _session(self, said: SessionReconciled) -> None:
+    def _session(self, said: SessionEvent) -> None:
         """Take a logon, or its reconciliation: neither counts without the other, nor idly."""
         if said.event == OPENED:
             self.end()

@@ -118,7 +118,7 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
             late = late or undated
             one = _as_known(one, reported.last_lots, differences, late=late, old=old)
             order = told_of(("", reported.cl_ord_id), "")
-            found += [one, *_breaches(one, reported.anomaly, order, _detail(drafts))]
+            found += [one, *_breaches(one, reported.anomaly or "", order, _detail(drafts))]
     return tuple(
         book_difference(
             replace(one, resent=resent), session=session, source="report", number=offset

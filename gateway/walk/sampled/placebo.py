@@ -11,7 +11,14 @@ from typing import Final, Protocol
 from audit.records.canonical import JSON
 from audit.records.record import Draft
 from gateway.walk.journal.contents import Fill
-from gateway.walk.journal.decision import book_digest, draft, inputs_document, paths_named
+from gateway.walk.journal.decision import (
+    GjrJudged,
+    PlaceboJudged,
+    book_digest,
+    draft_of,
+    inputs_document,
+    paths_named,
+)
 from gateway.walk.journal.verdict import result_of
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
@@ -105,4 +112,4 @@ def judge_twin(
         if result == "approved":
             fill = assumed_fill(case.instrument, intent.side, intent.qty_lots, tick.quote)
             payload["fill"] = fill.document()
-    return draft(case, twin.judged, twin.judged.value, payload, tagged=True)
+    return draft_of(case, PlaceboJudged if twin is Twin.PLACEBO else GjrJudged, payload)

@@ -28,7 +28,6 @@ from gateway.walk.journal.control.oversight.overrides import (
     OverrideGranted,
     OverrideLook,
     override_ended,
-    override_granted,
     override_key,
 )
 from gateway.walk.journal.decision import GATEWAY
@@ -145,7 +144,7 @@ def grant_override(own: DeskParts, actor: str, request: OverrideRequest) -> dict
             "both officers, risk and compliance, must sign this statement in this ledger:"
             " countersign override sign FILE --key KEY"
         )
-    (record,) = own.tools.ledger.append(override_granted(granted))
+    (record,) = own.tools.ledger.append(granted.draft())
     # a crash here leaves an override on record: the next start folds it
     return {"override_id": request.override_id, "seq": record.seq, "again": False}
 

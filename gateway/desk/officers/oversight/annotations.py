@@ -20,7 +20,6 @@ from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal.control.oversight.annotations import (
     AnnotationSort,
     DecisionAnnotated,
-    decision_annotated,
 )
 from risk.windows.review import ReviewAnswer
 
@@ -63,7 +62,7 @@ def annotate(
         instead=None if body.instead is None else ReviewAnswer(body.instead),
         about_seq=body.about_seq,
     )
-    (record,) = own.tools.ledger.append(decision_annotated(said, body.client_key))
+    (record,) = own.tools.ledger.append(said.draft(client_key=body.client_key))
     return {"seq": record.seq}
 
 

@@ -12,8 +12,6 @@ from gateway.walk.journal.control.oversight.cases import (
     CaseMoved,
     CaseNoted,
     CaseState,
-    case_moved,
-    case_noted,
 )
 
 
@@ -36,7 +34,7 @@ def note_case(own: DeskParts, actor: str, case_id: str, body: CaseNoteBody) -> d
     """Put a note on record under the person's name."""
     found = read_case(own.reader, case_id)
     note = CaseNoted(case_id=found.opened.case_id, text=body.text, actor_name=actor)
-    (record,) = own.tools.ledger.append(case_noted(note, body.client_key))
+    (record,) = own.tools.ledger.append(note.draft(client_key=body.client_key))
     return {"seq": record.seq}
 
 
@@ -49,5 +47,5 @@ def move_case(own: DeskParts, actor: str, case_id: str, body: CaseStateBody) -> 
         reason=body.reason,
         actor_name=actor,
     )
-    (record,) = own.tools.ledger.append(case_moved(moved, len(found.notes)))
+    (record,) = own.tools.ledger.append(moved.draft(number=len(found.notes)))
     return {"seq": record.seq, "state": body.state}

@@ -17,7 +17,7 @@ from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.log_id import log_id
-from gateway.walk.journal.control.fairness import FairnessAgreed, fairness_agreed
+from gateway.walk.journal.control.fairness import FairnessAgreed
 from risk.errors import DocumentError
 from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import (
@@ -67,7 +67,7 @@ def agree_on(own: DeskParts, actor: str, body: CriteriaBody) -> dict[str, Any]:
         signatures=dict(body.signatures),
         actor_name=actor,
     )
-    (written,) = own.tools.ledger.append(fairness_agreed(record))
+    (written,) = own.tools.ledger.append(record.draft())
     return {"seq": written.seq, "criteria_digest": record.criteria_digest}
 
 

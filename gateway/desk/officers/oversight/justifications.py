@@ -23,7 +23,6 @@ from gateway.walk.journal.control.oversight.justifications import (
     FairnessSources,
     JustificationEntered,
     JustificationTerms,
-    justification_entered,
     justification_key,
 )
 
@@ -81,7 +80,7 @@ def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> 
         log_id=log,
         actor_name=actor,
     )
-    (record,) = own.tools.ledger.append(justification_entered(entered))
+    (record,) = own.tools.ledger.append(entered.draft())
     return {"seq": record.seq, "again": False, **terms.document()}
 
 

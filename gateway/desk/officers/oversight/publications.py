@@ -26,9 +26,7 @@ from gateway.walk.journal.control.oversight.publications import (
     Medium,
     PublicationEnded,
     PublicationNoted,
-    publication_ended,
     publication_key,
-    publication_noted,
 )
 from gateway.walk.projections.differences import EVERY
 
@@ -65,7 +63,7 @@ def note_publication(own: DeskParts, actor: str, body: PublicationBody) -> dict[
         reference=body.reference,
         actor_name=actor,
     )
-    (record,) = own.tools.ledger.append(publication_noted(noted))
+    (record,) = own.tools.ledger.append(noted.draft())
     return {"seq": record.seq, "again": False, **noted.document()}
 
 
@@ -101,7 +99,7 @@ def end_publication(own: DeskParts, actor: str, ref: str, request: EndRequest) -
         signatures=given,
         ended_by=actor,
     )
-    (record,) = own.tools.ledger.append(publication_ended(ended))
+    (record,) = own.tools.ledger.append(ended.draft())
     return {"ref": ref, "seq": record.seq, "again": False}
 
 

@@ -32,8 +32,6 @@ from gateway.walk.journal.control.access import ReadRecorded
 from gateway.walk.journal.control.oversight.reviews import (
     ReviewAnswered,
     ReviewDrawn,
-    review_answered,
-    review_drawn,
 )
 from gateway.walk.journal.decision import IntentProposed, QuoteTaken
 from gateway.walk.journal.forecast import SnapshotTaken
@@ -119,7 +117,7 @@ def draw_review(own: DeskParts, actor: str, body: ReviewBody) -> dict[str, Any]:
         decisions=drawn(root, ids, body.count),
         actor_name=actor,
     )
-    (record,) = own.tools.ledger.append(review_drawn(review))
+    (record,) = own.tools.ledger.append(review.draft())
     return _looked(record, ()).document()
 
 
@@ -210,7 +208,7 @@ def answer_review(
         sheet_digest=_digest(item.sheet),
         actor_name=actor,
     )
-    (record,) = own.tools.ledger.append(review_answered(answered))
+    (record,) = own.tools.ledger.append(answered.draft())
     model = model_answer(own.reader, decision_id)
     return {"seq": record.seq, "answer": body.answer, "model": model.value}
 

@@ -6,9 +6,12 @@ Not here: whether it would apply (`gateway.desk.officers.adjustment`), its effec
 from enum import StrEnum
 from typing import Any
 
-from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents, Fill
+from msgspec import to_builtins
+from typing_extensions import override
+
+from audit.records.canonical import JSON
+from audit.records.record_kind import Contents, Filing, RecordKind
+from gateway.walk.journal.contents import Fill
 
 
 class AdjustmentSort(StrEnum):
@@ -33,8 +36,8 @@ class PositionOpened(Contents, frozen=True, kw_only=True):
     unit_minor: int
 
 
-class BookAdjusted(Contents, frozen=True, kw_only=True):
-    """The contents of `book_adjusted`.
+class BookAdjusted(RecordKind, frozen=True, kw_only=True):
+    """An adjustment; it moves the account's basis, so no verdict overlooks it.
 
     Attributes:
         ref: the officers' own name of it, once for each account.
@@ -50,6 +53,8 @@ class BookAdjusted(Contents, frozen=True, kw_only=True):
         reference: the other side's name of it, such as the broker's ExecID.
         trade: the trade as text in the instrument's units, for verifiers.
     """
+
+    filing = Filing("control", "adjusted:{account}:{ref}", "person:{adjusted_by}", firm_wide=True)
 
     account: str
     ref: str
@@ -72,19 +77,13 @@ class BookAdjusted(Contents, frozen=True, kw_only=True):
     reference: str = ""
     trade: dict[str, str] | None = None
 
+    @override
+    def document(self) -> dict[str, JSON]:
+        """Return the payload: what does not apply to its sort is left out where it is None."""
+        whole: dict[str, JSON] = to_builtins(self)
+        return {name: value for name, value in whole.items() if value is not None}
+
 
 def adjustment_key(account: str, ref: str) -> str:
     """Return the idempotency key: an account has a name once."""
     return f"adjusted:{account}:{ref}"
-
-
-def book_adjusted(contents: BookAdjusted) -> Draft:
-    """Return the record; it moves the account's basis, so no verdict overlooks it."""
-    payload = {name: value for name, value in contents.document().items() if value is not None}
-    return Draft(
-        stream="control",
-        kind=Kind.BOOK_ADJUSTED,
-        payload=payload,
-        actor=f"person:{contents.adjusted_by}",
-        idem_key=adjustment_key(contents.account, contents.ref),
-    )

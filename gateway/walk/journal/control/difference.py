@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents, Fill
+from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.contents import Fill
 
 
 class DifferenceCause(StrEnum):
@@ -83,35 +83,40 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
     about = found.cl_ord_id or found.account
     if found.cause in BREACHES:  # the same report may show a difference of totals as well
         about = f"{about}:{found.cause.value}"
-    return Draft(
-        stream="control",
-        kind=Kind.BOOK_DIFFERENCE,
-        payload={
-            **({"account": found.account} if found.account else {}),
-            "instrument": found.instrument,
-            "cl_ord_id": found.cl_ord_id,
-            "reason": found.cause.value,
-            "book_lots": found.book_lots,
-            "broker_lots": found.broker_lots,
-            "session": session,
-            "source": source,
-            **({"resent": True} if found.resent else {}),
-            **({"detail": found.detail} if found.detail else {}),
-            **({"exec_id": found.exec_id} if found.exec_id else {}),
-            **({"odd_units": found.odd_units} if found.odd_units else {}),
-        },
-        actor="gateway",
-        idem_key=f"difference:{session}:{source}:{number}:{about}",
+    return BookDifference(
+        account=found.account,
+        instrument=found.instrument,
+        cl_ord_id=found.cl_ord_id,
+        reason=found.cause,
+        book_lots=found.book_lots,
+        broker_lots=found.broker_lots,
+        session=session,
+        source=source,
+        resent=found.resent,
+        detail=found.detail,
+        exec_id=found.exec_id,
+        odd_units=found.odd_units,
+    ).draft(number=number, about=about)
+
+
+class BookDifference(RecordKind, frozen=True, kw_only=True):
+    """Book and broker differ, as `Found` explains."""
+
+    filing = Filing(
+        "control",
+        "difference:{session}:{source}:{number}:{about}",
+        firm_wide=True,
+        also="inbox_offset",
     )
 
-
-class BookDifference(Contents, frozen=True, kw_only=True):
     reason: DifferenceCause
     instrument: str
     cl_ord_id: str
     book_lots: int | None
     broker_lots: int | None
-    account: str | None = None
+    session: str
+    source: str
+    account: str = ""
     resent: bool = False
     detail: str = ""
     exec_id: str = ""
@@ -122,7 +127,7 @@ class BookDifference(Contents, frozen=True, kw_only=True):
         """The two sides that do not agree."""
         return Found(
             cause=self.reason,
-            account=self.account or "",
+            account=self.account,
             instrument=self.instrument,
             cl_ord_id=self.cl_ord_id,
             book_lots=self.book_lots,
@@ -134,8 +139,8 @@ class BookDifference(Contents, frozen=True, kw_only=True):
         )
 
 
-class DifferenceResolved(Contents, frozen=True, kw_only=True):
-    """The contents of `difference_resolved`.
+class DifferenceResolved(RecordKind, frozen=True, kw_only=True):
+    """A person, or both officers, said which side is right.
 
     Attributes:
         with_seq: another difference of the order whose resolution this record follows.
@@ -145,8 +150,20 @@ class DifferenceResolved(Contents, frozen=True, kw_only=True):
         book_lots: the book's side at the resolution; None in records of earlier versions.
     """
 
+    filing = Filing(
+        "control",
+        "resolved:{of_seq}",
+        "person:{resolved_by}",
+        firm_wide=True,
+        loose="market_time_us",
+    )
+
     of_seq: int
+    of_leaf: str
+    right: str
     resolved_by: str
+    reason: str
+    evidence: str
     market_time_us: int
     with_seq: int | None = None
     adjustment: Fill | None = None
@@ -156,3 +173,5 @@ class DifferenceResolved(Contents, frozen=True, kw_only=True):
     broker_lots: int | None = None
     terms: dict[str, Any] | None = None
     trade: dict[str, str] | None = None
+    ends: str = ""
+    signatures: dict[str, str] | None = None

@@ -5,9 +5,8 @@ Not here: how a window is gathered and tested (`gateway.evidence`, `risk.windows
 
 from typing import Any, Final
 
-from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import digest_of
 
 WITH_SPLITS: Final = "W1-W8"
@@ -15,8 +14,8 @@ TESTS: Final = "W1-W9"
 """The tests of a run; earlier ones made W1 to W8, or W1 to W7 and named none."""
 
 
-class FairnessTested(Contents, frozen=True, kw_only=True):
-    """The contents of `fairness_tested`.
+class FairnessTested(RecordKind, frozen=True, kw_only=True):
+    """A run of the tests; the same run by the same person is one record.
 
     Attributes:
         size: all records that the tests read are below this size of the log.
@@ -24,6 +23,8 @@ class FairnessTested(Contents, frozen=True, kw_only=True):
         results: the rows of `risk.windows.fairness.window`, their empty fields left out.
         tests: which tests the run made; empty for W1 to W7, before there was another one.
     """
+
+    filing = Filing("control", "fairness:{digest}", "person:{actor_name}")
 
     first_day: str
     last_day: str
@@ -34,17 +35,19 @@ class FairnessTested(Contents, frozen=True, kw_only=True):
     criteria: dict[str, Any]
     criteria_digest: str
     results: tuple[dict[str, Any], ...]
-    actor_name: str = ""
+    actor_name: str
     tests: str = ""
 
 
-class FairnessAgreed(Contents, frozen=True, kw_only=True):
-    """The contents of `fairness_agreed`.
+class FairnessAgreed(RecordKind, frozen=True, kw_only=True):
+    """Criteria that follow the ones before; each version is one record.
 
     Attributes:
         notice_days: between the record and the first day that the criteria count for, at least.
         signatures: hex by role, over the digest of the criteria and this log's id.
     """
+
+    filing = Filing("control", "fairness_agreed:{criteria[version]}", "person:{actor_name}")
 
     criteria: dict[str, Any]
     criteria_digest: str
@@ -54,24 +57,6 @@ class FairnessAgreed(Contents, frozen=True, kw_only=True):
     actor_name: str
 
 
-def fairness_agreed(agreed: FairnessAgreed) -> Draft:
-    """Criteria that follow the ones before; each version is one record."""
-    return Draft(
-        stream="control",
-        kind=Kind.FAIRNESS_AGREED,
-        payload=agreed.document(),
-        actor=f"person:{agreed.actor_name}",
-        idem_key=f"fairness_agreed:{agreed.criteria['version']}",
-    )
-
-
 def fairness_tested(run: FairnessTested) -> Draft:
-    """A run of the tests; the same run by the same person is one record."""
-    payload = run.document()
-    return Draft(
-        stream="control",
-        kind=Kind.FAIRNESS_TESTED,
-        payload=payload,
-        actor=f"person:{run.actor_name}",
-        idem_key=f"fairness:{digest_of(payload)}",
-    )
+    """A run, by the digest of its contents."""
+    return run.draft(digest=digest_of(run.document()))

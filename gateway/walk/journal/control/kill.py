@@ -6,12 +6,10 @@ appended (`desk.kill`, `desk.release`).
 
 from collections.abc import Mapping, Sequence
 
-from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.records.record_kind import Contents, Filing, RecordKind
 from fix.durable.journal import CancelNote
 from fix.durable.kill_word import Press
-from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import digest_of
 
 
@@ -28,23 +26,16 @@ def kill_released(
     It names the orders that are still live, as the signed statement does. After a crash between the
     record and the gate, another person may release the same press again.
     """
-    payload: dict[str, JSON] = {
-        "kill_epoch": press.kill_epoch,
-        "press_id": press.press_id,
-        "log_id": log,
-        "released_by": actor,
-        "reason": reason,
-        "signatures": dict(signatures),
-    }
-    if live:
-        payload["live"] = list(live)
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_RELEASED,
-        payload=payload,
-        actor=f"person:{actor}",
-        idem_key=f"release:{press.kill_epoch}:{digest_of(payload)[:16]}",
+    released = KillReleased(
+        kill_epoch=press.kill_epoch,
+        press_id=press.press_id,
+        log_id=log,
+        released_by=actor,
+        reason=reason,
+        signatures=dict(signatures),
+        live=tuple(live),
     )
+    return released.draft(digest=digest_of(released.document())[:16])
 
 
 def kill_pressed(
@@ -54,24 +45,17 @@ def kill_pressed(
 
     `confirmed_us` is when it said so, monotonic; 0 if nobody asked.
     """
-    payload: dict[str, JSON] = {
-        "kill_epoch": press.kill_epoch,
-        "actor_name": actor,
-        "reason": reason,
-        "confirmed": confirmed,
-    }
-    if press.press_id:
-        payload |= {"press_id": press.press_id}
-    if press.is_of_this_boot:
-        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
-        payload |= {"confirmed_us": confirmed_us} if confirmed_us else {}
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_PRESSED,
-        payload=payload,
-        actor=actor,
-        idem_key=f"kill:{press.kill_epoch}",
-    )
+    ours = press.is_of_this_boot
+    return KillPressed(
+        kill_epoch=press.kill_epoch,
+        actor_name=actor,
+        reason=reason,
+        confirmed=confirmed,
+        press_id=press.press_id,
+        boot_id=press.boot_id if ours else None,
+        pressed_us=press.pressed_us if ours else None,
+        confirmed_us=(confirmed_us or None) if ours else None,
+    ).draft()
 
 
 def kill_outcome(
@@ -82,52 +66,38 @@ def kill_outcome(
     `outcome` has ClOrdIDs under ``confirmed``, ``unknown`` and ``open``. `times_us` has monotonic
     microseconds by field; 0 means never. `number` tells the outcomes of one kill apart.
     """
-    unknown, still_open = outcome["unknown"], outcome["open"]
-    payload: dict[str, JSON] = {
-        "kill_epoch": press.kill_epoch,
-        "confirmed": len(outcome["confirmed"]),
-        "unknown": len(unknown),
-        "open": len(still_open),
-        "detail": f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
-    }
-    if press.is_of_this_boot:
-        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
-        payload |= {name: moment for name, moment in times_us.items() if moment > 0}
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_OUTCOME,
-        payload=payload,
-        actor="fix",
-        idem_key=f"kill_outcome:{press.kill_epoch}:{number}",
-    )
+    unknown, still_open, ours = outcome["unknown"], outcome["open"], press.is_of_this_boot
+    times = {name: moment for name, moment in times_us.items() if ours and moment > 0}
+    return KillOutcome(
+        kill_epoch=press.kill_epoch,
+        confirmed=len(outcome["confirmed"]),
+        unknown=len(unknown),
+        open=len(still_open),
+        detail=f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
+        boot_id=press.boot_id if ours else None,
+        pressed_us=press.pressed_us if ours else None,
+        **times,
+    ).draft(number=number)
 
 
 def cancel_sent(note: CancelNote, session: str) -> Draft:
     """A cancel that the FIX child noted before its bytes left; the same note is the same record."""
-    payload: dict[str, JSON] = {
-        "cl_ord_id": note.cancel_id,
-        "orig_cl_ord_id": note.cl_ord_id,
-        "session": session,
-        "reason": "asked for" if note.asked else _why(note.kill_epoch),
-    }
-    if note.kill_epoch:
-        payload |= {"kill_epoch": note.kill_epoch}
-    if note.boot_id:
-        payload |= {"boot_id": note.boot_id, "cancelled_us": note.at_us}
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.CANCEL_SENT,
-        payload=payload,
-        actor="fix",
-        idem_key=f"cancel:{note.cancel_id}",
-    )
+    return CancelSent(
+        cl_ord_id=note.cancel_id,
+        orig_cl_ord_id=note.cl_ord_id,
+        session=session,
+        reason="asked for" if note.asked else _why(note.kill_epoch),
+        kill_epoch=note.kill_epoch,
+        boot_id=note.boot_id,
+        cancelled_us=note.at_us if note.boot_id else None,
+    ).draft()
 
 
 def _why(kill_epoch: int) -> str:
     return f"kill {kill_epoch}" if kill_epoch else "sweep"
 
 
-class KillDrilled(Contents, frozen=True, kw_only=True):
+class KillDrilled(RecordKind, frozen=True, kw_only=True):
     """A drill: the path of a press was walked, and nothing stopped.
 
     Attributes:
@@ -135,6 +105,8 @@ class KillDrilled(Contents, frozen=True, kw_only=True):
         durable_us: the kill word could be made durable; monotonic, as `pressed_us`.
         confirmed_us: the FIX child answered; None if it did not in time.
     """
+
+    filing = Filing("control", "kill_drill:{boot_id}:{pressed_us}", "person:{actor_name}")
 
     kill_epoch: int
     actor_name: str
@@ -147,54 +119,82 @@ class KillDrilled(Contents, frozen=True, kw_only=True):
     confirmed_us: int | None = None
 
 
-def kill_drilled(drilled: KillDrilled) -> Draft:
-    """A drill that has been carried out."""
-    payload = {name: value for name, value in drilled.document().items() if value is not None}
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_DRILLED,
-        payload=payload,
-        actor=f"person:{drilled.actor_name}",
-        idem_key=f"kill_drill:{drilled.boot_id}:{drilled.pressed_us}",
-    )
-
-
 class KillEpoch(Contents, frozen=True, kw_only=True):
     """The epoch that a `kill_pressed` or `kill_released` belongs to."""
 
     kill_epoch: int
 
 
-class KillPressed(KillEpoch, frozen=True, kw_only=True):
-    """The contents of `kill_pressed`; monotonic times are those of the boot that is named."""
+class KillPressed(RecordKind, frozen=True, kw_only=True):
+    """A press; monotonic times are those of the boot that is named."""
 
-    actor_name: str = ""
+    filing = Filing(
+        "control",
+        "kill:{kill_epoch}",
+        "{actor_name}",
+        firm_wide=True,
+        also="elapsed_us open source",
+    )
+
+    kill_epoch: int
+    actor_name: str
+    reason: str
+    confirmed: bool
     press_id: str = ""
     boot_id: str | None = None
     pressed_us: int | None = None
     confirmed_us: int | None = None
 
 
-class KillOutcome(KillEpoch, frozen=True, kw_only=True):
-    """The contents of `kill_outcome`: how many orders are in each state, and monotonic times."""
+class KillOutcome(RecordKind, frozen=True, kw_only=True):
+    """How many orders are in each state, and monotonic times."""
 
+    filing = Filing("control", "kill_outcome:{kill_epoch}:{number}", "fix", also="elapsed_us")
+
+    kill_epoch: int
     confirmed: int
     unknown: int
     open: int
+    detail: str
     boot_id: str | None = None
+    pressed_us: int | None = None
     last_order_us: int | None = None
     first_cancel_us: int | None = None
     last_cancel_us: int | None = None
     answered_us: int | None = None
 
 
-class KillReleased(KillEpoch, frozen=True, kw_only=True):
-    """The contents of `kill_released`; records of earlier versions name no press."""
+class KillReleased(RecordKind, frozen=True, kw_only=True):
+    """A release: which press, by whom, and the orders that were live."""
 
-    press_id: str = ""
-    signatures: dict[str, str] | None = None
+    filing = Filing(
+        "control",
+        "release:{kill_epoch}:{digest}",
+        "person:{released_by}",
+        firm_wide=True,
+        loose="log_id press_id signatures",
+    )
+
+    kill_epoch: int
+    press_id: str
+    log_id: str
+    released_by: str
+    reason: str
+    signatures: dict[str, str]
     live: tuple[str, ...] = ()
 
 
-class CancelSent(Contents, frozen=True, kw_only=True):
+class CancelSent(RecordKind, frozen=True, kw_only=True):
+    """A cancel that was noted; of no kill, its epoch is 0."""
+
+    filing = Filing(
+        "session/{session}", "cancel:{cl_ord_id}", "fix", also="msg_seq_num raw raw_digest result"
+    )
+
     cl_ord_id: str
+    orig_cl_ord_id: str
+    session: str = ""
+    reason: str = ""
+    kill_epoch: int = 0
+    boot_id: str = ""
+    cancelled_us: int | None = None

@@ -21,7 +21,7 @@ def record_of(draft: Draft) -> Record:
     )
 
 
-def test_every_kind_has_one_row_in_walk_order() -> None:
+def test_every_kind_has_one_row_in_the_order_of_the_names() -> None:
     assert list(KINDS) == list(Kind)
 
 

@@ -26,7 +26,6 @@ from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.oversight.annotations import (
     AnnotationSort,
     DecisionAnnotated,
-    decision_annotated,
 )
 from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
 from tests.doubles.page_person import entrance, sign_in
@@ -103,7 +102,7 @@ def test_words_that_name_a_known_person_become_a_personal_value(tmp_path: Path) 
         actor_name="approver",
         role="approver",
     )
-    shielded = vault.shield(decision_annotated(said, "1"))
+    shielded = vault.shield(said.draft(client_key="1"))
     assert shielded.payload["text"] == person
     assert [one.value for one in shielded.personal] == ["ask jane roe"]
 

@@ -20,7 +20,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.web.actions import DeskControls
-from gateway.walk.journal.control.scope import agent_scoped
+from gateway.walk.journal.control.scope import AgentScoped
 from risk.state.state import Stop
 from tests.doubles.adjusting import adjusted
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
@@ -70,7 +70,9 @@ def test_the_account_of_a_scoped_key_and_a_short_one_are_closed_in_their_own_boo
     desk: MemoryDesk,
 ) -> None:
     scoped = f"{RUN}.fund-b"
-    desk.log.append(agent_scoped("desk-b", scoped, {"account": "fund-b"}, "0" * 64))
+    scope = {"account": "fund-b"}
+    of_key = AgentScoped(key="desk-b", account=scoped, scope=scope, scope_digest="0" * 64)
+    desk.log.append(of_key.draft())
     hold(desk, scoped)
     told = flatten(desk.small.desk, ADA, asked())
     (order,) = told["orders"]

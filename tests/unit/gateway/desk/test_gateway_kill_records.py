@@ -98,12 +98,14 @@ def test_what_the_ledger_refused_is_taken_again(tmp_path: Path) -> None:
 
 
 def test_times_count_from_the_press_and_other_boots_are_left_out() -> None:
-    press = KillPressed(kill_epoch=1, pressed_us=1_000, boot_id=BOOT, confirmed_us=1_900)
+    old = KillPressed(kill_epoch=1, actor_name="ada", reason="", confirmed=True)
+    press = structs.replace(old, pressed_us=1_000, boot_id=BOOT, confirmed_us=1_900)
     outcome = KillOutcome(
         kill_epoch=1,
         confirmed=0,
         unknown=0,
         open=0,
+        detail="",
         boot_id=BOOT,
         last_order_us=400,
         answered_us=9_000,
@@ -114,9 +116,7 @@ def test_times_count_from_the_press_and_other_boots_are_left_out() -> None:
         "answered_us": 8_000,
     }
     assert times(press, structs.replace(outcome, boot_id="cd" * 16)) == {"confirmed_us": 900}
-    assert times(KillPressed(kill_epoch=1), outcome) == {}, (
-        "a press of an earlier version has no time"
-    )
+    assert times(old, outcome) == {}, "a press of an earlier version has no time"
 
 
 def test_a_kill_is_told_with_its_outcome_and_times(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from gateway.installation.keys.kept_signatures import (
 )
 from gateway.installation.policies.policy import POLICIES
 from gateway.walk.journal.control.modes import Mode, mode_entered
-from gateway.walk.journal.session import RECONCILED, SessionReconciled
+from gateway.walk.journal.session import RECONCILED, SessionEvent
 from gateway.walk.ports import Tags
 from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
 from risk.policy.policy import parse_policy
@@ -43,10 +43,12 @@ assert SHIPPED is not None
 NOW = RunsNow(deployment=SHIPPED, digests=DIGESTS, untried="", live=0)
 
 
-def sessions(count: int, span_us: int = 3_600_000_000) -> list[SessionReconciled]:
+def sessions(count: int, span_us: int = 3_600_000_000) -> list[SessionEvent]:
     """Return reconciled sessions, each on a day of its own."""
     return [
-        SessionReconciled(event=RECONCILED, span_us=span_us, trading_day=f"2026-01-{n + 1:02}")
+        SessionEvent(
+            event=RECONCILED, detail="", span_us=span_us, trading_day=f"2026-01-{n + 1:02}"
+        )
         for n in range(count)
     ]
 

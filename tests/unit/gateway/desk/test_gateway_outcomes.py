@@ -11,7 +11,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.answers.outcomes import scores_of, wrongly_scored
 from gateway.evidence.answers.printing import scores_text
 from gateway.launch.threads.scoring import ForecastWatch
-from gateway.walk.journal.control.oversight.scores import ForecastScored, forecast_scored
+from gateway.walk.journal.control.oversight.scores import ForecastScored
 from inference.forecast.outcome import move_1e8
 from inference.snapshot import snapshot_from_document
 from tests.doubles.full_policy import gathered_policy
@@ -106,7 +106,7 @@ def test_scores_are_computed_again_and_a_false_one_is_named(desk: MemoryDesk) ->
     assert wrongly_scored(reader(desk)) == (count, ())
     true = scored(desk)[-1]
     false = replace(true, scored_id="another", target=replace(true.target, crps_1e8=0))
-    desk.log.append(forecast_scored(false))
+    desk.log.append(false.draft())
     seen, wrong = wrongly_scored(reader(desk))
     assert seen == count + 1
     assert len(wrong) == 1

@@ -18,7 +18,6 @@ from gateway.walk.journal.control.oversight.overrides import (
     OverrideEnd,
     OverrideGranted,
     Overrides,
-    override_granted,
 )
 from gateway.walk.projections.stops import Stops
 from risk.evaluate import evaluate
@@ -138,7 +137,7 @@ def open_override(policy: Policy, rule_id: RuleId, check: str) -> Overrides:
         signatures={},
         granted_by="operator",
     )
-    (record,) = log.append(override_granted(granted))
+    (record,) = log.append(granted.draft())
     found.take(record)
     return found
 

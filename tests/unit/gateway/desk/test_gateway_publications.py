@@ -28,7 +28,6 @@ from gateway.walk.journal.control.oversight.publications import (
     REMEMBERED,
     OwnPublications,
     PublicationNoted,
-    publication_noted,
 )
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
@@ -144,7 +143,7 @@ def test_no_verdict_overlooks_an_act_that_was_recorded_meanwhile(desk: MemoryDes
     noted(desk)
     (first,) = desk.log.records(kinds=(Kind.PUBLICATION_NOTED,))
     body = {**first.body, "ref": "note-2"}
-    again = publication_noted(PublicationNoted.read(body))
+    again = PublicationNoted.read(body).draft()
     with pytest.raises(GuardMovedError):
         desk.log.append(again, guard=Guard(section=AGENT_ACCOUNT, basis_seq=basis))
 

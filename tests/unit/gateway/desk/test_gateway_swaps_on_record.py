@@ -20,7 +20,6 @@ from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.oversight import justifications
 from gateway.walk.journal.control.oversight.justifications import (
     JustificationEntered,
-    justification_entered,
 )
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of
 from gateway.walk.journal.forecast import ForecastMade
@@ -77,7 +76,7 @@ def justify(desk: MemoryDesk, ref: str, bound_bp: int, supersedes: str = "") -> 
     numbers = {"horizon_us_max": 20 * DAY_US, "bound_bp": bound_bp, "valid_from_us": now_us - 5}
     entry = {**terms, **numbers, "valid_to_us": now_us + DAY_US, "evidence": ["ab" * 32]}
     said = {"ref": ref, "terms": entry, "signatures": {}, "log_id": "", "actor_name": "otto"}
-    draft = justification_entered(JustificationEntered.read(said))
+    draft = JustificationEntered.read(said).draft()
     desk.small.desk.own.tools.ledger.append(draft)
 
 

@@ -22,6 +22,7 @@ from gateway.walk.projections.modes import MODE_KINDS, ModeHistory, mode_history
 from risk.policy.policy import parse_policy
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
+from tests.doubles.whole_records import whole
 
 HOUR_US = 3_600_000_000
 TAGS = Tags(account="desk", run_id="r0", mode="paper", dev=False)
@@ -153,8 +154,7 @@ class Told:
 def told_of(sort: str, number: int, mode: str) -> Record:
     tags = run_of(number, mode)
     if sort == "start":
-        told = {"equity_minor": 1, "instruments": [], "order_profile": {}}
-        return cast("Record", Told(Kind.RUN_STARTED, {**tags.document(), **told}))
+        return cast("Record", Told(Kind.RUN_STARTED, whole(Kind.RUN_STARTED, tags.document())))
     draft = session_opened("broker", tags, logon_no=number)
     if sort != "logon":
         draft = reconciled(tags, logon_no=number, orders=int(sort != "idle"))

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.journal.order import order_draft
+from gateway.walk.journal.order import OrderSending, order_draft
 from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import SettleTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
@@ -148,16 +147,17 @@ def test_the_last_word_on_an_order_whose_verdict_does_not_count_stops_nothing(
     """As when officers disavowed its row: no account is known, so a person has to say."""
     other = plain.rest()
     stray = Standing(decision_id="stray", account=AGENT_ACCOUNT, cl_ord_id="STRAY")
-    fields: list[JSON] = [[55, "SPXN"], [54, "1"], [38, "7"], [44, "268.11"]]
-    payload: dict[str, JSON] = {
-        "cl_ord_id": "STRAY",
-        "fields": fields,
-        "approving_seq": 0,
-        "kill_epoch": 0,
-        "send_before_us": 0,
-        "market_now_us": plain.small.desk.own.market.now_us(),
-    }
-    plain.log.append(order_draft(stray, Kind.ORDER_SENDING, "sending:STRAY", payload))
+    sending = OrderSending(
+        cl_ord_id="STRAY",
+        fields=((55, "SPXN"), (54, "1"), (38, "7"), (44, "268.11")),
+        approving_seq=0,
+        approving_leaf="",
+        kill_epoch=0,
+        send_before_us=0,
+        market_now_us=plain.small.desk.own.market.now_us(),
+        decided_us=0,
+    )
+    plain.log.append(order_draft(stray, sending))
     order = plain.standing("stray")
     assert order.verdict is None
     last = plain.report(order, t150="F", t39="2", t32="7", t14="7", t151="0")

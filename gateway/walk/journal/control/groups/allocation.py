@@ -5,13 +5,16 @@ Not here: what a split must be (`gateway.desk.agents.allocation`).
 
 from collections.abc import Mapping
 
-from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 
 
-class OrderAllocated(Contents, frozen=True, kw_only=True):
-    """The contents of `order_allocated`; `sealed_seq` is the record that fixed the shares."""
+class OrderAllocated(RecordKind, frozen=True, kw_only=True):
+    """What each client account got, in lots; once for each decision.
+
+    `sealed_seq` is the record that fixed the shares.
+    """
+
+    filing = Filing("control", "allocated:{decision_id}", "person:{allocated_by}")
 
     account: str
     decision_id: str
@@ -19,14 +22,3 @@ class OrderAllocated(Contents, frozen=True, kw_only=True):
     lots: int
     parts: Mapping[str, int]
     allocated_by: str
-
-
-def order_allocated(split: OrderAllocated) -> Draft:
-    """What each client account got, in lots; once for each decision."""
-    return Draft(
-        stream="control",
-        kind=Kind.ORDER_ALLOCATED,
-        payload=split.document(),
-        actor=f"person:{split.allocated_by}",
-        idem_key=f"allocated:{split.decision_id}",
-    )

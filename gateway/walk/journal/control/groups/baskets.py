@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
+from audit.records.kinds import RUN
 from audit.records.record import Draft, Record
-from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import GATEWAY, digest_of
+from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.decision import digest_of
 from gateway.walk.ports import Tags
 
 LEFT: Final = "left"
@@ -31,8 +31,10 @@ class BasketOutcome(StrEnum):
     NO_TRADE = "no_trade"
 
 
-class BasketReceived(Contents, frozen=True, kw_only=True):
-    """The contents of `basket_received`; `digest` is that of the legs' requests, in order."""
+class BasketReceived(RecordKind, frozen=True, kw_only=True):
+    """An agent's basket as it arrived; `digest` is that of the legs' requests, in order."""
+
+    filing = Filing("control", "basket:{basket_id}", tags=RUN)
 
     account: str
     basket_id: str
@@ -43,8 +45,13 @@ class BasketReceived(Contents, frozen=True, kw_only=True):
     run_id: str
 
 
-class BasketDecided(Contents, frozen=True, kw_only=True):
-    """The contents of `basket_decided`; `received_seq` is the record that it answers."""
+class BasketDecided(RecordKind, frozen=True, kw_only=True):
+    """What became of the whole; each leg is named with its result and its last record.
+
+    `received_seq` is the record that it answers.
+    """
+
+    filing = Filing("control", "basket_decided:{basket_id}")
 
     account: str
     basket_id: str
@@ -68,54 +75,28 @@ def basket_received(
     requests: Sequence[JSON],
 ) -> Draft:
     """An agent's basket as it arrived: its legs' decisions, and the digest of their requests."""
-    return Draft(
-        stream="control",
-        kind=Kind.BASKET_RECEIVED,
-        payload={
-            **tags.document(),
-            "basket_id": basket_id,
-            "client_key": client_key,
-            "author": author,
-            "legs": list(legs),
-            "digest": basket_digest(requests),
-        },
-        actor=GATEWAY,
-        idem_key=f"basket:{basket_id}",
-    )
-
-
-def basket_decided(
-    account: str,
-    basket_id: str,
-    received_seq: int,
-    outcome: BasketOutcome,
-    reason: str,
-    legs: Sequence[JSON],
-) -> Draft:
-    """What became of the whole; each leg is named with its result and its last record."""
-    return Draft(
-        stream="control",
-        kind=Kind.BASKET_DECIDED,
-        payload={
-            "account": account,
-            "basket_id": basket_id,
-            "received_seq": received_seq,
-            "outcome": outcome.value,
-            "reason": reason,
-            "legs": list(legs),
-        },
-        actor=GATEWAY,
-        idem_key=f"basket_decided:{basket_id}",
-    )
+    return BasketReceived(
+        account=tags.account,
+        run_id=tags.run_id,
+        basket_id=basket_id,
+        client_key=client_key,
+        author=author,
+        legs=tuple(legs),
+        digest=basket_digest(requests),
+    ).draft(tags=tags.document())
 
 
 def basket_left(received: Record, reason: str) -> Draft:
     """A basket that an earlier run left without an outcome is stopped."""
     asked = BasketReceived.of(received)
-    legs = [leg_of(one, LEFT, None) for one in asked.legs]
-    return basket_decided(
-        asked.account, asked.basket_id, received.seq, BasketOutcome.STOPPED, reason, legs
-    )
+    return BasketDecided(
+        account=asked.account,
+        basket_id=asked.basket_id,
+        received_seq=received.seq,
+        outcome=BasketOutcome.STOPPED,
+        reason=reason,
+        legs=tuple(leg_of(one, LEFT, None) for one in asked.legs),
+    ).draft()
 
 
 def leg_of(decision_id: str, result: str, verdict_seq: int | None) -> dict[str, JSON]:

@@ -7,9 +7,7 @@ Not here: who may annotate (`gateway.surfaces`).
 
 from enum import StrEnum
 
-from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 from risk.windows.review import ReviewAnswer
 
 
@@ -20,14 +18,18 @@ class AnnotationSort(StrEnum):
     DISSENT = "dissent"
 
 
-class DecisionAnnotated(Contents, frozen=True, kw_only=True):
-    """The contents of `decision_annotated`.
+class DecisionAnnotated(RecordKind, frozen=True, kw_only=True):
+    """A person's annotation; the same client key is one annotation.
 
     Attributes:
         annotated_id: the decision; `decision_id` would seal it into its stream.
         instead: of a dissent, the order that the person would have wanted; None if not said.
         about_seq: the record of the decision that it is about; None: the whole decision.
     """
+
+    filing = Filing(
+        "control", "annotation:{annotated_id}:{actor_name}:{client_key}", "person:{actor_name}"
+    )
 
     annotated_id: str
     sort: AnnotationSort
@@ -36,15 +38,3 @@ class DecisionAnnotated(Contents, frozen=True, kw_only=True):
     role: str
     instead: ReviewAnswer | None = None
     about_seq: int | None = None
-
-
-def decision_annotated(said: DecisionAnnotated, client_key: str) -> Draft:
-    """A person's annotation; the same client key is one annotation."""
-    payload = {name: value for name, value in said.document().items() if value is not None}
-    return Draft(
-        stream="control",
-        kind=Kind.DECISION_ANNOTATED,
-        payload=payload,
-        actor=f"person:{said.actor_name}",
-        idem_key=f"annotation:{said.annotated_id}:{said.actor_name}:{client_key}",
-    )

@@ -13,9 +13,7 @@ from typing import Final
 
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import GATEWAY
+from audit.records.record_kind import Filing, RecordKind
 
 CASE_KINDS: Final = (Kind.CASE_OPENED, Kind.CASE_NOTED, Kind.CASE_MOVED)
 PREFIX: Final = "case/"
@@ -33,8 +31,8 @@ class CaseState(StrEnum):
     CLOSED = "closed"
 
 
-class CaseOpened(Contents, frozen=True, kw_only=True):
-    """The contents of `case_opened`.
+class CaseOpened(RecordKind, frozen=True, kw_only=True):
+    """A pattern is complete; the same evidence is one case.
 
     Attributes:
         who: the owner, or both agents, as the pattern names them.
@@ -42,6 +40,8 @@ class CaseOpened(Contents, frozen=True, kw_only=True):
         evidence: numbers of the records that match, oldest first.
         agents, accounts: of the orders among the evidence, sorted.
     """
+
+    filing = Filing("case/{case_id}", OPENED)
 
     case_id: str
     indicator: str
@@ -53,16 +53,20 @@ class CaseOpened(Contents, frozen=True, kw_only=True):
     accounts: tuple[str, ...]
 
 
-class CaseNoted(Contents, frozen=True, kw_only=True):
-    """The contents of `case_noted`."""
+class CaseNoted(RecordKind, frozen=True, kw_only=True):
+    """A person's note; the same client key is one note."""
+
+    filing = Filing("case/{case_id}", "note:{client_key}", "person:{actor_name}")
 
     case_id: str
     text: str
     actor_name: str
 
 
-class CaseMoved(Contents, frozen=True, kw_only=True):
-    """The contents of `case_moved`."""
+class CaseMoved(RecordKind, frozen=True, kw_only=True):
+    """A person's change of state; `number` is that of the case's records before it."""
+
+    filing = Filing("case/{case_id}", "moved:{number}", "person:{actor_name}")
 
     case_id: str
     case_state: CaseState
@@ -79,34 +83,3 @@ def case_id_of(indicator: str, who: str, instrument: str, evidence: Sequence[int
         "evidence": list(evidence),
     }
     return hashlib.sha256(b"countersign.case/1\n" + canonical(named)).hexdigest()[:_ID_CHARS]
-
-
-def case_opened(case: CaseOpened) -> Draft:
-    """A pattern is complete; the same evidence is one case."""
-    return Draft(
-        stream=PREFIX + case.case_id,
-        kind=Kind.CASE_OPENED,
-        payload=case.document(),
-        actor=GATEWAY,
-        idem_key=OPENED,
-    )
-
-
-def case_noted(note: CaseNoted, client_key: str) -> Draft:
-    """A person's note; the same client key is one note."""
-    return _by_person(Kind.CASE_NOTED, note, note.actor_name, f"note:{client_key}")
-
-
-def case_moved(moved: CaseMoved, number: int) -> Draft:
-    """A person's change of state; `number` is that of the case's records before it."""
-    return _by_person(Kind.CASE_MOVED, moved, moved.actor_name, f"moved:{number}")
-
-
-def _by_person(kind: Kind, said: CaseNoted | CaseMoved, actor: str, idem_key: str) -> Draft:
-    return Draft(
-        stream=PREFIX + said.case_id,
-        kind=kind,
-        payload=said.document(),
-        actor=f"person:{actor}",
-        idem_key=idem_key,
-    )

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Contents, Filing, RecordKind
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of, tested_of
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import ForecastMade
@@ -64,8 +63,13 @@ class JustificationTerms(Contents, frozen=True, kw_only=True):
     supersedes: str = ""
 
 
-class JustificationEntered(Contents, frozen=True, kw_only=True):
-    """The contents of `justification_entered`; signatures in hex by role."""
+class JustificationEntered(RecordKind, frozen=True, kw_only=True):
+    """An entry, with signatures in hex by role.
+
+    It moves every account's basis, so no verdict overlooks it.
+    """
+
+    filing = Filing("control", "justification:{ref}", "person:{actor_name}", firm_wide=True)
 
     ref: str
     terms: JustificationTerms
@@ -77,17 +81,6 @@ class JustificationEntered(Contents, frozen=True, kw_only=True):
 def justification_key(ref: str) -> str:
     """Return the idempotency key: an entry has its name once."""
     return f"justification:{ref}"
-
-
-def justification_entered(entered: JustificationEntered) -> Draft:
-    """The record; it moves every account's basis, so no verdict overlooks it."""
-    return Draft(
-        stream="control",
-        kind=Kind.JUSTIFICATION_ENTERED,
-        payload=entered.document(),
-        actor=f"person:{entered.actor_name}",
-        idem_key=justification_key(entered.ref),
-    )
 
 
 class FairnessSources:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.evaluate import evaluate
@@ -40,8 +40,13 @@ class OverrideEnd(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class OverrideGranted(Contents, frozen=True, kw_only=True):
-    """The contents of `override_granted`: what both officers signed, who brought it, and why."""
+class OverrideGranted(RecordKind, frozen=True, kw_only=True):
+    """What both officers signed, who brought it, and why; an override acts from this record on.
+
+    An id is granted once.
+    """
+
+    filing = Filing("control", "override:{override_id}", "person:{granted_by}", section=True)
 
     account: str
     override_id: str
@@ -77,15 +82,17 @@ class OverrideGranted(Contents, frozen=True, kw_only=True):
         )
 
 
-class OverrideEnded(Contents, frozen=True, kw_only=True):
-    """The contents of `override_ended`; `used_by` is the decision that used it, if one did."""
+class OverrideEnded(RecordKind, frozen=True, kw_only=True):
+    """An override acts no more; it ends once. `used_by` is the decision that used it, or empty."""
+
+    filing = Filing("control", "override_ended:{override_id}", section=True, loose="used_by")
 
     account: str
     override_id: str
     outcome: OverrideEnd
     ended_by: str
     reason: str
-    used_by: str = ""
+    used_by: str
 
 
 def override_key(override_id: str) -> str:
@@ -93,27 +100,10 @@ def override_key(override_id: str) -> str:
     return f"override:{override_id}"
 
 
-def override_granted(granted: OverrideGranted) -> Draft:
-    """An override may act from this record on; an id is granted once."""
-    return Draft(
-        stream="control",
-        kind=Kind.OVERRIDE_GRANTED,
-        payload=granted.document(),
-        actor=f"person:{granted.granted_by}",
-        idem_key=override_key(granted.override_id),
-    )
-
-
 def override_ended(ended: OverrideEnded) -> Draft:
-    """An override acts no more; it ends once."""
+    """The end, by a person or by the gateway itself."""
     by = ended.ended_by
-    return Draft(
-        stream="control",
-        kind=Kind.OVERRIDE_ENDED,
-        payload=ended.document(),
-        actor=by if by == GATEWAY else f"person:{by}",
-        idem_key=f"override_ended:{ended.override_id}",
-    )
+    return ended.draft(actor=by if by == GATEWAY else f"person:{by}")
 
 
 def override_in(record: Record) -> Override | None:

@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from audit.records.kinds import Kind
-from audit.records.record import Draft, Record
-from gateway.walk.journal.contents import Contents
+from audit.records.record import Record
+from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.projections.differences import EVERY, RecordsPort
 from risk.state.inputs.activity import OwnAct, Publications
 
@@ -34,8 +34,8 @@ class Medium(StrEnum):
     OTHER = "other"
 
 
-class PublicationNoted(Contents, frozen=True, kw_only=True):
-    """The contents of `publication_noted`.
+class PublicationNoted(RecordKind, frozen=True, kw_only=True):
+    """An act; it moves every account's basis, so no verdict overlooks it.
 
     Attributes:
         ref: the firm's own name of the act.
@@ -44,6 +44,8 @@ class PublicationNoted(Contents, frozen=True, kw_only=True):
         author: code of the desk or person who spoke, never a name.
         reference: where it stands: an address or a document's number.
     """
+
+    filing = Filing("control", "publication:{ref}", "person:{actor_name}", firm_wide=True)
 
     ref: str
     instrument: str
@@ -54,13 +56,15 @@ class PublicationNoted(Contents, frozen=True, kw_only=True):
     actor_name: str
 
 
-class PublicationEnded(Contents, frozen=True, kw_only=True):
-    """The contents of `publication_ended`: which act does not count any more, and why.
+class PublicationEnded(RecordKind, frozen=True, kw_only=True):
+    """Which act does not count any more, and why; it moves every account's basis, like the act.
 
     Attributes:
         of_leaf: leaf hash of the act's record, hex; both officers signed it with the reason.
         ended_by: who sent it.
     """
+
+    filing = Filing("control", "publication_ended:{ref}", "person:{ended_by}", firm_wide=True)
 
     ref: str
     of_seq: int
@@ -70,31 +74,9 @@ class PublicationEnded(Contents, frozen=True, kw_only=True):
     ended_by: str
 
 
-def publication_ended(ended: PublicationEnded) -> Draft:
-    """The record; it moves every account's basis, like the act itself."""
-    return Draft(
-        stream="control",
-        kind=Kind.PUBLICATION_ENDED,
-        payload=ended.document(),
-        actor=f"person:{ended.ended_by}",
-        idem_key=f"publication_ended:{ended.ref}",
-    )
-
-
 def publication_key(ref: str) -> str:
     """Return the idempotency key: an act has its name once."""
     return f"publication:{ref}"
-
-
-def publication_noted(noted: PublicationNoted) -> Draft:
-    """The record; it moves every account's basis, so no verdict overlooks it."""
-    return Draft(
-        stream="control",
-        kind=Kind.PUBLICATION_NOTED,
-        payload=noted.document(),
-        actor=f"person:{noted.actor_name}",
-        idem_key=publication_key(noted.ref),
-    )
 
 
 class OwnPublications:

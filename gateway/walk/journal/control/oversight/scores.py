@@ -3,10 +3,7 @@
 Not here: the scores themselves (`inference.forecast.outcome`), which bars came (`scoring`).
 """
 
-from audit.records.kinds import Kind
-from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
-from gateway.walk.journal.decision import GATEWAY
+from audit.records.record_kind import Contents, Filing, RecordKind
 
 
 class Scored(Contents, frozen=True, kw_only=True):
@@ -18,8 +15,8 @@ class Scored(Contents, frozen=True, kw_only=True):
     mean_1e8: int
 
 
-class ForecastScored(Contents, frozen=True, kw_only=True):
-    """The contents of `forecast_scored`.
+class ForecastScored(RecordKind, frozen=True, kw_only=True):
+    """What came at a step of a forecast; a step is scored once.
 
     Attributes:
         scored_id: the decision whose forecast it is; `decision_id` would seal it into its stream.
@@ -30,6 +27,8 @@ class ForecastScored(Contents, frozen=True, kw_only=True):
         came_1e8: relative change of the close from one to the other.
         table: the table's twin of the same decision; None where it has no paths.
     """
+
+    filing = Filing("market/{instrument}", "scored:{scored_id}:{attempt}:{step}")
 
     scored_id: str
     instrument: str
@@ -43,14 +42,3 @@ class ForecastScored(Contents, frozen=True, kw_only=True):
     model_digest: str
     target: Scored
     table: Scored | None
-
-
-def forecast_scored(scored: ForecastScored) -> Draft:
-    """What came at a step of a forecast; a step is scored once."""
-    return Draft(
-        stream=f"market/{scored.instrument}",
-        kind=Kind.FORECAST_SCORED,
-        payload=scored.document(),
-        actor=GATEWAY,
-        idem_key=f"scored:{scored.scored_id}:{scored.attempt}:{scored.step}",
-    )

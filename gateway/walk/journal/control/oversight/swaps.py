@@ -11,9 +11,8 @@ Not here: how a swap is sampled (`gateway.evidence.fairness`).
 from collections.abc import Iterable
 from typing import Any, Final
 
-from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import digest_of
 from risk.state.inputs.fairness import SwapShift
 
@@ -22,8 +21,8 @@ _PER_BP: Final = 10_000
 """One basis point of a log return, in 1e-8."""
 
 
-class SwapsTested(Contents, frozen=True, kw_only=True):
-    """The contents of `swaps_tested`; distances are between medians of log returns, in 1e-8.
+class SwapsTested(RecordKind, frozen=True, kw_only=True):
+    """A run of the swaps; distances are between medians of log returns, in 1e-8.
 
     Attributes:
         tested_id: the decision that was sampled again.
@@ -35,6 +34,8 @@ class SwapsTested(Contents, frozen=True, kw_only=True):
         pairs: attribute, terms and effect of each pair, or that its terms are absent.
         outside: how many pairs are outside.
     """
+
+    filing = Filing("control", "swaps:{digest}", "person:{actor_name}", firm_wide=True)
 
     tested_id: str
     model_digest: str
@@ -53,14 +54,7 @@ class SwapsTested(Contents, frozen=True, kw_only=True):
 
 def swaps_tested(run: SwapsTested) -> Draft:
     """A run of the swaps; it moves every account's basis, so no verdict overlooks it."""
-    payload = run.document()
-    return Draft(
-        stream="control",
-        kind=Kind.SWAPS_TESTED,
-        payload=payload,
-        actor=f"person:{run.actor_name}",
-        idem_key=f"swaps:{digest_of(payload)}",
-    )
+    return run.draft(digest=digest_of(run.document()))
 
 
 def tested_of(runs: Iterable[SwapsTested]) -> frozenset[str]:

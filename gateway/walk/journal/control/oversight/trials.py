@@ -6,22 +6,23 @@ Not here: how a case is judged again (`gateway.evidence`), what a trial says (`r
 from collections.abc import Mapping
 from typing import Any
 
-from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.walk.journal.contents import Contents
+from audit.records.record_kind import Filing, RecordKind
 from risk.forms.canonical import JSON
 from risk.policy.policy import Policy, policy_digest, policy_document
 from risk.policy.trial import trial_digest, trial_said
 
 
-class PolicyTried(Contents, frozen=True, kw_only=True):
-    """The contents of `policy_tried`.
+class PolicyTried(RecordKind, frozen=True, kw_only=True):
+    """Recorded cases, judged again under a draft of a policy.
 
     Attributes:
         trial_blob: SHA-256 of the trial, which both officers' signatures name.
         verdicts: how many verdicts were judged again, and `flips` how many of them differ.
         untried: how many decisions of the range did not replay.
     """
+
+    filing = Filing("control", "policy_tried:{trial_blob}:{policy_digest}", "person:{actor_name}")
 
     policy_digest: str
     policy: dict[str, Any]
@@ -41,22 +42,16 @@ def policy_tried(draft: Policy, trial: Mapping[str, JSON], by: str) -> Draft:
     Raises:
         PolicyError: `trial` is none.
     """
-    said, digest = trial_said(trial), trial_digest(trial)
-    return Draft(
-        stream="control",
-        kind=Kind.POLICY_TRIED,
-        payload={
-            "policy_digest": policy_digest(draft),
-            "policy": policy_document(draft),
-            "follows_digest": said.follows,
-            "trial_blob": digest,
-            "first_seq": said.first_seq,
-            "last_seq": said.last_seq,
-            "verdicts": len(said.verdicts),
-            "flips": said.flips,
-            "untried": len(said.untried),
-            "actor_name": by,
-        },
-        actor=f"person:{by}",
-        idem_key=f"policy_tried:{digest}:{policy_digest(draft)}",
-    )
+    said = trial_said(trial)
+    return PolicyTried(
+        policy_digest=policy_digest(draft),
+        policy=policy_document(draft),
+        follows_digest=said.follows,
+        trial_blob=trial_digest(trial),
+        first_seq=said.first_seq,
+        last_seq=said.last_seq,
+        verdicts=len(said.verdicts),
+        flips=said.flips,
+        untried=len(said.untried),
+        actor_name=by,
+    ).draft()

@@ -17,7 +17,7 @@ from gateway.evidence.answers.days import FlowDays, LiveFlow, first_seq
 from gateway.evidence.answers.flow import LEGS, rank
 from gateway.evidence.answers.printing import flow_text
 from gateway.surfaces.api.app import build_api
-from gateway.walk.journal.control.access import access_refused
+from gateway.walk.journal.control.access import AccessRefused
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.verdict import Action
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
@@ -42,7 +42,9 @@ def busy(desk: MemoryDesk) -> None:
     desk.rest()
     desk.answer(desk.hold())
     desk.log.append(
-        access_refused("nobody", "unknown_key", 3, from_us=0, window_s=60, idem_key="refused:1")
+        AccessRefused(who="nobody", reason="unknown_key", count=3, from_us=0, window_s=60).draft(
+            random="1"
+        )
     )
 
 

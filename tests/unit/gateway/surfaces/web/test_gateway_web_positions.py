@@ -10,7 +10,7 @@ from audit.records.record import Draft
 from audit.store.reader import LedgerReader
 from gateway.evidence.statement import account_runs
 from gateway.surfaces.web.views.lists import Views
-from gateway.walk.journal.control.scope import agent_scoped
+from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.projections.standing import Standing
 from tests.doubles.adjusting import adjusted
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
@@ -53,8 +53,9 @@ def restarted(desk: MemoryDesk, run_id: str, account: str = RUN, currency: str =
 
 def test_every_account_that_holds_something_is_listed(desk: MemoryDesk) -> None:
     scoped = f"{RUN}.fund-b"
-    desk.log.append(agent_scoped("desk-b", scoped, {}, "0" * 64))
-    desk.log.append(agent_scoped("desk-c", "elsewhere.fund-c", {}, "1" * 64))
+    for key, account in (("desk-b", scoped), ("desk-c", "elsewhere.fund-c")):
+        of_key = AgentScoped(key=key, account=account, scope={}, scope_digest="0" * 64)
+        desk.log.append(of_key.draft())
     view = views(desk).positions("", "")
     assert view is not None
     assert view.names == (RUN, AGENT_ACCOUNT, scoped)
