@@ -9,28 +9,12 @@ Rules:
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final
-
-from pydantic import Field
 
 from risk.forms.canonical import digest, number
 from risk.forms.documents import document_of
-
-SYMBOL: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""The one form of an instrument's name: in the table, the policy, requests, scopes and records."""
-Symbol = Annotated[str, Field(pattern=f"^{SYMBOL}$", description="instrument symbol")]
-
-
-class Side(StrEnum):
-    """Side of an order."""
-
-    BUY = "BUY"
-    SELL = "SELL"
-
-    @property
-    def sign(self) -> int:
-        """1 for a buy, -1 for a sell."""
-        return 1 if self is Side.BUY else -1
+from risk.forms.names import SYMBOL as SYMBOL  # noqa: PLC0414 - read from here by most
+from risk.forms.names import Side as Side  # noqa: PLC0414 - as SYMBOL
+from risk.forms.names import Symbol as Symbol  # noqa: PLC0414 - as SYMBOL
 
 
 class TimeInForce(StrEnum):

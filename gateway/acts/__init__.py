@@ -4,6 +4,7 @@ Not here: what an act does (`desk.performing`), and what is no act: `POST /v1/in
 the kill (it works without the ledger), sign-in, events, tiles, set-up and verifying verbs.
 
     act        a row, and what every row must say
+    verb       how it is asked on the command line
     stopping   stops apart from the kill, cancel-all, flatten, resume
     governing  overrides, the policy and its trials
     booking    adjustments, differences, splits of done orders

@@ -11,6 +11,8 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from gateway.acts.verb import Verb
+
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -27,6 +29,8 @@ class Act:
         ids: the types of the ids that are no text.
         body: what must be said; without one it is a read.
         noted: what a read is recorded as, with the path's places.
+        verb: how it is asked on the command line.
+        left_out: why it has no verb.
     """
 
     name: str
@@ -37,15 +41,20 @@ class Act:
     ids: Mapping[str, type] = field(default_factory=dict)
     body: type[BaseModel] | None = None
     noted: str = ""
+    verb: Verb | None = None
+    left_out: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a row that says two things.
 
         Raises:
-            ValueError: a read that is not said to be recorded, or an act that is.
+            ValueError: a read that is not said to be recorded, or an act that is; an act with
+                neither a verb nor a reason why it has none, or with both.
         """
         if self.is_read != bool(self.noted):
             raise ValueError(f"{self.name}: `noted` says what a read is recorded as, and only that")
+        if (self.verb is None) != bool(self.left_out):
+            raise ValueError(f"{self.name}: give it a verb, or say in `left_out` why it has none")
 
     @property
     def is_read(self) -> bool:

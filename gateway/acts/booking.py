@@ -3,8 +3,8 @@
 from typing import Final
 
 from gateway.acts.act import Act
-from gateway.desk.agents.allocation import AllocationBody
-from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
+from gateway.acts.verb import Verb
+from gateway.desk.bodies.booking import AdjustRequest, AllocationBody, ResolveRequest
 
 BOOKING: Final = (
     Act(
@@ -14,6 +14,10 @@ BOOKING: Final = (
         action="watch",
         path="/v1/adjustments",
         noted="adjustments",
+        verb=Verb(
+            words="book show",
+            example="",
+        ),
     ),
     Act(
         name="adjustments.adjust",
@@ -22,6 +26,14 @@ BOOKING: Final = (
         action="resolve",
         path="/v1/adjustments",
         body=AdjustRequest,
+        verb=Verb(
+            words="adjust",
+            example="split --ref SPXN-2026 --instrument SPXN --ratio 2:1"
+            ' --reason "split of 20 November" --evidence "notice 7"',
+            line="{sort} {ref}: record {seqs}",
+            arguments={"sort": "split, dividend, fee, cash, trade, give_up or mark"},
+            signs="/v1/adjustments",
+        ),
     ),
     Act(
         name="differences.list",
@@ -30,6 +42,7 @@ BOOKING: Final = (
         action="watch",
         path="/v1/differences",
         noted="differences",
+        left_out="`countersign differences` says what to do about each",
     ),
     Act(
         name="differences.resolve",
@@ -39,6 +52,7 @@ BOOKING: Final = (
         path="/v1/differences/{seq}/resolve",
         ids={"seq": int},
         body=ResolveRequest,
+        left_out="`countersign resolve` signs only where a book changes",
     ),
     Act(
         name="allocation.read",
@@ -47,6 +61,11 @@ BOOKING: Final = (
         action="watch",
         path="/v1/decisions/{decision_id}/allocation",
         noted="decision/{decision_id}",
+        verb=Verb(
+            words="allocation show",
+            example="r1-0007",
+            arguments={"decision_id": "id from `countersign decisions`"},
+        ),
     ),
     Act(
         name="allocation.split",
@@ -56,5 +75,12 @@ BOOKING: Final = (
         action="resolve",
         path="/v1/decisions/{decision_id}/allocation",
         body=AllocationBody,
+        verb=Verb(
+            words="allocation split",
+            example="r1-0007 parts.json",
+            line="the split of {decision_id} is on record as {seq}",
+            arguments={"decision_id": "id from `countersign decisions`"},
+            file=True,
+        ),
     ),
 )

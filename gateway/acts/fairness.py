@@ -3,6 +3,7 @@
 from typing import Final
 
 from gateway.acts.act import Act
+from gateway.acts.verb import Verb
 from gateway.desk.bodies.fairness import CriteriaBody, FairnessRunBody, JustificationBody, SwapsBody
 
 FAIRNESS: Final = (
@@ -13,6 +14,7 @@ FAIRNESS: Final = (
         action="watch",
         path="/v1/fairness",
         noted="fairness",
+        left_out="`countersign fairness` makes a run; the page lists them",
     ),
     Act(
         name="criteria.list",
@@ -21,6 +23,7 @@ FAIRNESS: Final = (
         action="watch",
         path="/v1/fairness/criteria",
         noted="fairness_criteria",
+        left_out="`countersign criteria show` reads the ledger, without a gateway",
     ),
     Act(
         name="criteria.agree",
@@ -29,6 +32,12 @@ FAIRNESS: Final = (
         action="resolve",
         path="/v1/fairness/criteria",
         body=CriteriaBody,
+        verb=Verb(
+            words="criteria agree",
+            example="next.json",
+            line="on record as {seq}: criteria {criteria_digest}",
+            file=True,
+        ),
     ),
     Act(
         name="fairness.record",
@@ -37,6 +46,7 @@ FAIRNESS: Final = (
         action="test",
         path="/v1/fairness",
         body=FairnessRunBody,
+        left_out="`countersign fairness` makes the run and records it",
     ),
     Act(
         name="swaps.record",
@@ -45,6 +55,7 @@ FAIRNESS: Final = (
         action="test",
         path="/v1/fairness/swaps",
         body=SwapsBody,
+        left_out="`countersign swaps --record` makes the run",
     ),
     Act(
         name="justifications.list",
@@ -53,6 +64,15 @@ FAIRNESS: Final = (
         action="watch",
         path="/v1/fairness/justifications",
         noted="justifications",
+        verb=Verb(
+            words="justify list",
+            example="",
+            line="record {seq}: {ref}, {attribute} by {mechanism}, {asset_class}, side {side}, at"
+            " most {bound_bp} bp, from {valid_from_us} to {valid_to_us}, in force: {in_force}",
+            items="justifications",
+            none="no justification is registered: countersign justify add FILE",
+            key="auditor",
+        ),
     ),
     Act(
         name="justifications.enter",
@@ -61,5 +81,13 @@ FAIRNESS: Final = (
         action="resolve",
         path="/v1/fairness/justifications",
         body=JustificationBody,
+        verb=Verb(
+            words="justify add",
+            example="region-7.json",
+            line="record {seq}: {ref}, {attribute} by {mechanism}, {asset_class}, side {side}, at"
+            " most {bound_bp} bp, from {valid_from_us} to {valid_to_us}",
+            file=True,
+            signs="/v1/fairness/justifications",
+        ),
     ),
 )

@@ -3,9 +3,9 @@
 from typing import Final
 
 from gateway.acts.act import Act
-from gateway.desk.bodies.requests import StopRequest
-from gateway.desk.officers.governing.overrides import OverrideRequest, WithdrawRequest
-from gateway.desk.officers.governing.trials import TrialBody
+from gateway.acts.verb import Verb
+from gateway.desk.bodies.governing import OverrideRequest, TrialBody, WithdrawRequest
+from gateway.desk.bodies.stopping import StopRequest
 
 GOVERNING: Final = (
     Act(
@@ -15,6 +15,15 @@ GOVERNING: Final = (
         action="watch",
         path="/v1/overrides",
         noted="overrides",
+        verb=Verb(
+            words="override list",
+            example="",
+            line="{override_id}  {state}  {rule_id} {check}: {side} at most {qty_max_lots} lots of"
+            " {instrument} in {account}; {reason} (record {seq}); used by {used_by}",
+            items="overrides",
+            none="no override is on record",
+            warns="open",
+        ),
     ),
     Act(
         name="overrides.grant",
@@ -23,6 +32,7 @@ GOVERNING: Final = (
         action="resolve",
         path="/v1/overrides",
         body=OverrideRequest,
+        left_out="`countersign override grant` reads the draft that both officers signed",
     ),
     Act(
         name="overrides.withdraw",
@@ -32,6 +42,12 @@ GOVERNING: Final = (
         action="stop",
         path="/v1/overrides/{override_id}/withdraw",
         body=WithdrawRequest,
+        verb=Verb(
+            words="override withdraw",
+            example='0f3a.. --reason "the client called it off"',
+            line="override {override_id} is withdrawn: record {seq}",
+            arguments={"override_id": "id from `countersign override list`"},
+        ),
     ),
     Act(
         name="policy.read",
@@ -40,6 +56,7 @@ GOVERNING: Final = (
         action="watch",
         path="/v1/policy",
         noted="policy",
+        left_out="`countersign policy show` reads the bundle in the key folder",
     ),
     Act(
         name="policy.origins",
@@ -49,6 +66,7 @@ GOVERNING: Final = (
         action="watch",
         path="/v1/policy/origins",
         noted="policy_origins",
+        left_out="`countersign policy origins` reads a draft, too, without a gateway",
     ),
     Act(
         name="policy.trials",
@@ -58,6 +76,7 @@ GOVERNING: Final = (
         action="watch",
         path="/v1/policy/trials",
         noted="policy_trials",
+        left_out="`countersign policy trials` reads the ledger, without a gateway",
     ),
     Act(
         name="policy.try",
@@ -68,6 +87,7 @@ GOVERNING: Final = (
         action="test",
         path="/v1/policy/trials",
         body=TrialBody,
+        left_out="`countersign policy try --record` makes the trial",
     ),
     Act(
         name="policy.follow",
@@ -79,5 +99,6 @@ GOVERNING: Final = (
         action="resolve",
         path="/v1/policy/follow",
         body=StopRequest,
+        left_out="`countersign policy activate` also works while no gateway runs",
     ),
 )

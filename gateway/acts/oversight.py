@@ -3,6 +3,7 @@
 from typing import Final
 
 from gateway.acts.act import Act
+from gateway.acts.verb import Verb
 from gateway.desk.bodies.oversight import (
     AnnotationBody,
     CaseNoteBody,
@@ -13,6 +14,16 @@ from gateway.desk.bodies.oversight import (
     ReviewBody,
 )
 
+_SAMPLE: Final = (
+    "review {seq}: {first_day} to {last_day}, {decisions:n} of {proposed} decisions,"
+    " {cases} answers, {agreed} agree, kappa {kappa_ppm}"
+)
+_PUBLICATION: Final = (
+    "record {seq}: {ref}, {instrument}, {published_us}, {medium} by {author}, {reference}"
+)
+_CASE: Final = {"case_id": "id from `countersign cases list`"}
+_REVIEW: Final = {"seq": "number from `countersign review list`"}
+_DECISION: Final = {"decision_id": "id from `countersign decisions`"}
 OVERSIGHT: Final = (
     Act(
         name="cases.list",
@@ -21,6 +32,15 @@ OVERSIGHT: Final = (
         action="review",
         path="/v1/cases",
         noted="cases",
+        verb=Verb(
+            words="cases list",
+            example="",
+            line="{case_id}  {state:10} {indicator:18} {instrument}  {evidence:n} records"
+            "  {agents}",
+            items="cases",
+            none="no records match an indicator",
+            key="auditor",
+        ),
     ),
     Act(
         name="cases.read",
@@ -29,6 +49,13 @@ OVERSIGHT: Final = (
         action="review",
         path="/v1/cases/{case_id}",
         noted="case/{case_id}",
+        verb=Verb(
+            words="cases show",
+            example="5d1f0c9a7be2443a90b1c6de",
+            line="{draft_report}",
+            key="auditor",
+            arguments=_CASE,
+        ),
     ),
     Act(
         name="cases.note",
@@ -37,6 +64,13 @@ OVERSIGHT: Final = (
         action="review",
         path="/v1/cases/{case_id}/notes",
         body=CaseNoteBody,
+        verb=Verb(
+            words="cases note",
+            example='5d1f0c9a7be2443a90b1c6de --text "asked the desk"',
+            line="case {case_id}: noted (record {seq})",
+            key="auditor",
+            arguments=_CASE,
+        ),
     ),
     Act(
         name="cases.move",
@@ -45,6 +79,15 @@ OVERSIGHT: Final = (
         action="review",
         path="/v1/cases/{case_id}/state",
         body=CaseStateBody,
+        verb=Verb(
+            words="cases close",
+            example='5d1f0c9a7be2443a90b1c6de --reason "a hedge, see record 812"',
+            line="case {case_id} is {state} (record {seq})",
+            key="auditor",
+            arguments=_CASE,
+            called={"state": "--to"},
+            given={"state": "closed"},
+        ),
     ),
     Act(
         name="reviews.list",
@@ -53,6 +96,14 @@ OVERSIGHT: Final = (
         action="watch",
         path="/v1/reviews",
         noted="reviews",
+        verb=Verb(
+            words="review list",
+            example="",
+            line=_SAMPLE,
+            items="reviews",
+            none="no sample was drawn yet: countersign review draw --from 2026-11-16",
+            key="auditor",
+        ),
     ),
     Act(
         name="reviews.draw",
@@ -61,6 +112,13 @@ OVERSIGHT: Final = (
         action="test",
         path="/v1/reviews",
         body=ReviewBody,
+        verb=Verb(
+            words="review draw",
+            example="--from 2026-11-16 --to 2026-11-22",
+            line=_SAMPLE,
+            key="auditor",
+            called={"first_day": "--from", "last_day": "--to"},
+        ),
     ),
     Act(
         name="reviews.read",
@@ -70,6 +128,18 @@ OVERSIGHT: Final = (
         path="/v1/reviews/{seq}",
         ids={"seq": int},
         noted="review/{seq}",
+        verb=Verb(
+            words="review show",
+            example="4711",
+            head=_SAMPLE,
+            line="\n{decision_id}: you said {answer}, the model {model}\n"
+            "  {sheet[instrument]}, last"
+            " closes in ticks {sheet[closes]:10}\n  position {sheet[current_lots]} lots,"
+            " {sheet[current_exposure_bp]} bp of equity\n  news: {sheet[news]}",
+            items="items",
+            key="approver",
+            arguments=_REVIEW,
+        ),
     ),
     Act(
         name="reviews.answer",
@@ -79,6 +149,17 @@ OVERSIGHT: Final = (
         path="/v1/reviews/{seq}/answers/{decision_id}",
         ids={"seq": int},
         body=ReviewAnswerBody,
+        verb=Verb(
+            words="review answer",
+            example='4711 r1-0007 --say none --note "the range is too wide"',
+            line="on record as {seq}: you said {answer}, the model {model}",
+            key="approver",
+            arguments={
+                "seq": "number from `countersign review list`",
+                "decision_id": "a decision of the sample",
+            },
+            called={"answer": "--say"},
+        ),
     ),
     Act(
         name="publications.list",
@@ -87,6 +168,13 @@ OVERSIGHT: Final = (
         action="watch",
         path="/v1/publications",
         noted="publications",
+        verb=Verb(
+            words="publications list",
+            example="",
+            line=f"{_PUBLICATION}; ended by record {{ended_seq}}",
+            items="publications",
+            none="no own publication is on record: countersign publications add",
+        ),
     ),
     Act(
         name="publications.note",
@@ -95,6 +183,14 @@ OVERSIGHT: Final = (
         action="hold",
         path="/v1/publications",
         body=PublicationBody,
+        verb=Verb(
+            words="publications add",
+            example="note-7 --instrument SPXN --author research-eq --medium research"
+            " --reference https://firm.example/notes/7",
+            line=_PUBLICATION,
+            arguments={"ref": ""},
+            called={"published_us": "--at-us"},
+        ),
     ),
     Act(
         name="publications.end",
@@ -103,6 +199,13 @@ OVERSIGHT: Final = (
         action="resolve",
         path="/v1/publications/{ref}/end",
         body=EndRequest,
+        verb=Verb(
+            words="publications end",
+            example='note-7 --reason "named the wrong instrument"',
+            line="{ref} does not count any more: record {seq}",
+            arguments={"ref": "name of the act, from `publications list`"},
+            signs="/v1/publications",
+        ),
     ),
     Act(
         name="annotations.list",
@@ -111,6 +214,15 @@ OVERSIGHT: Final = (
         action="watch",
         path="/v1/decisions/{decision_id}/annotations",
         noted="decision/{decision_id}",
+        verb=Verb(
+            words="annotations",
+            example="r1-0007",
+            line="record {seq}  {role}:{actor_name}  {sort}, instead: {instead}: {text}",
+            items="annotations",
+            none="nobody has annotated {decision_id}",
+            key="approver",
+            arguments=_DECISION,
+        ),
     ),
     Act(
         name="annotations.note",
@@ -119,5 +231,13 @@ OVERSIGHT: Final = (
         action="annotate",
         path="/v1/decisions/{decision_id}/annotations",
         body=AnnotationBody,
+        verb=Verb(
+            words="annotate",
+            example='r1-0007 --text "the print was late" --sort dissent --instead none',
+            line="{sort} on {decision_id} is on record as {seq}",
+            key="approver",
+            arguments=_DECISION,
+            called={"about_seq": "--about"},
+        ),
     ),
 )

@@ -3,8 +3,8 @@
 from typing import Final
 
 from gateway.acts.act import Act
-from gateway.desk.bodies.requests import ResumeRequest, StopRequest
-from gateway.desk.officers.flatten import FlattenRequest
+from gateway.acts.verb import Verb
+from gateway.desk.bodies.stopping import FlattenRequest, ResumeRequest, StopRequest
 
 STOPPING: Final = (
     Act(
@@ -14,6 +14,14 @@ STOPPING: Final = (
         action="watch",
         path="/v1/stops",
         noted="stops",
+        verb=Verb(
+            words="stops",
+            example="",
+            line="{stop} by {by}: {reason} ({seq})",
+            items="stops",
+            none="no stop is in force",
+            warns="stops",
+        ),
     ),
     Act(
         name="stops.pause",
@@ -23,6 +31,7 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/pause",
         body=StopRequest,
+        left_out="`countersign pause` also works while no gateway runs",
     ),
     Act(
         name="stops.reduce_only",
@@ -31,6 +40,7 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/reduce-only",
         body=StopRequest,
+        left_out="`countersign reduce-only` also works while no gateway runs",
     ),
     Act(
         name="stops.secure",
@@ -40,6 +50,7 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/secure",
         body=StopRequest,
+        left_out="`countersign secure` also works while no gateway runs",
     ),
     Act(
         name="stops.cancel_all",
@@ -48,6 +59,11 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/cancel-all",
         body=StopRequest,
+        verb=Verb(
+            words="cancel-all",
+            example='--reason "end of the test"',
+            line="{live:n} orders are being cancelled",
+        ),
     ),
     Act(
         name="stops.flatten",
@@ -59,6 +75,7 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/flatten",
         body=FlattenRequest,
+        left_out="`countersign flatten` asks before it acts",
     ),
     Act(
         name="stops.resume",
@@ -67,5 +84,6 @@ STOPPING: Final = (
         action="stop",
         path="/v1/stops/resume",
         body=ResumeRequest,
+        left_out="`countersign resume` signs with the keys that are named, or with none",
     ),
 )

@@ -1,5 +1,6 @@
 """Every act of the table, in the order of the API's description."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from gateway.acts.act import Act
@@ -9,4 +10,11 @@ from gateway.acts.governing import GOVERNING
 from gateway.acts.oversight import OVERSIGHT
 from gateway.acts.stopping import STOPPING
 
-ACTS: Final[tuple[Act, ...]] = (*STOPPING, *GOVERNING, *BOOKING, *FAIRNESS, *OVERSIGHT)
+HEADINGS: Final[Mapping[str, tuple[Act, ...]]] = {
+    "Orders and stops": STOPPING,
+    "Policy, keys and persons": GOVERNING,
+    "Book": BOOKING,
+    "Oversight": (*FAIRNESS, *OVERSIGHT),
+}
+"""Every act, under the heading of `countersign verbs`."""
+ACTS: Final[tuple[Act, ...]] = tuple(act for acts in HEADINGS.values() for act in acts)

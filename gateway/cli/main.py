@@ -17,20 +17,13 @@ from typer.models import CommandInfo, TyperInfo
 
 from audit.errors import AuditError
 from fix.errors import FixError
+from gateway.cli.binder import Nouns, acts_app
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.cli.verbs import evaluate as judging
 from gateway.cli.verbs import train as training
-from gateway.cli.verbs.evidence import (
-    annotate,
-    cases,
-    criteria,
-    govern,
-    justifications,
-    privacy,
-    reviews,
-)
 from gateway.cli.verbs.evidence import ask as asking
 from gateway.cli.verbs.evidence import check as checking
+from gateway.cli.verbs.evidence import criteria, govern, privacy
 from gateway.cli.verbs.evidence import maintain as upkeep
 from gateway.cli.verbs.evidence import prove as proving
 from gateway.cli.verbs.evidence import publish as publishing
@@ -44,7 +37,7 @@ from gateway.cli.verbs.trade import adjustments as adjusting
 from gateway.cli.verbs.trade import differences as differing
 from gateway.cli.verbs.trade import kill as stopping
 from gateway.cli.verbs.trade import market as feeding
-from gateway.cli.verbs.trade import modes, overrides, publications
+from gateway.cli.verbs.trade import modes, overrides
 from gateway.cli.verbs.trade import orders as ordering
 from gateway.cli.verbs.trade import stops as pausing
 from gateway.errors import GatewayError
@@ -53,6 +46,7 @@ from risk.errors import RiskError
 
 app = typer.Typer(
     name="countersign",
+    cls=Nouns,
     help="A governed execution gateway with an audit ledger. Start with `countersign run`.",
     epilog="These are the first verbs; `countersign verbs` lists all, by what they are for.",
     no_args_is_help=True,
@@ -64,11 +58,11 @@ GROUPS: Final[Mapping[str, tuple[ModuleType, ...]]] = {
     "Orders and stops": (ordering, stopping, pausing, modes, overrides),
     "Book": (differing, adjusting),
     "Check and prove": (checking, upkeep, proving, publishing, asking),
-    "Oversight": (cases, reviews, justifications, criteria, annotate, publications, govern),
+    "Oversight": (criteria, govern),
     "Policy, keys and persons": (deciding, keys, holders, privacy),
     "Models": (models, judging, promoting, training),
 }
-"""Every module of verbs, under the heading that `countersign verbs` prints."""
+"""Every module of verbs, under the heading that `countersign verbs` prints, before the acts'."""
 FIRST: Final = frozenset(
     {"init", "doctor", "run", "serve", "policy", "orders", "kill", "release", "differences"}
     | {"decisions", "show", "verify"}
@@ -91,8 +85,16 @@ def verbs() -> None:
 
     Example: countersign verbs
     """
+    from gateway.acts.table import HEADINGS
+
+    tree = acts_app()
+    acts: list[_Listed] = [*tree.registered_commands, *tree.registered_groups]
+    made = {name_of(one): help_of(one) for one in acts}
+    own = {name_of(one) for listed in _in_group.values() for one in listed}
     for title, listed in _in_group.items():
-        rows = sorted((name_of(one), help_of(one)) for one in listed)
+        rows = [(name_of(one), help_of(one)) for one in listed]
+        words = (act.verb.words.split()[0] for act in HEADINGS.get(title, ()) if act.verb)
+        rows = sorted([*rows, *((word, made[word]) for word in {*words} - own)])
         lines = "".join(f"  {name:<15}{text}\n" for name, text in rows)
         sys.stdout.write(f"{title}\n{lines}\n")
 
@@ -125,6 +127,12 @@ def verbs_of(application: typer.Typer) -> Iterator[tuple[str, CommandInfo]]:
         if part.typer_instance is not None:
             for name, one in verbs_of(part.typer_instance):
                 yield f"{part.typer_instance.info.name} {name}", one
+
+
+def every_verb() -> Iterator[tuple[str, CommandInfo]]:
+    """Yield every verb with the words that call it, also those that acts have."""
+    yield from verbs_of(app)
+    yield from verbs_of(acts_app())
 
 
 for _, verb in verbs_of(app):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.desk.agents.allocation import allocate, sealed_split
-from gateway.desk.bodies.requests import ResumeRequest
+from gateway.desk.bodies.stopping import ResumeRequest
 from gateway.desk.desk import Desk
 from gateway.desk.officers import adjustment, resolution, stops
 from gateway.desk.officers.flatten import flatten

@@ -8,6 +8,7 @@ Not here: the vocabulary of news.
     outcome     a forecast against what came: scores, ranks, evidence that they are uneven
     placebo     the placebo twin: the same forecast from the table alone
     gjr         the GJR twin: the same forecast simulated from the recorded fit of GJR-t
+    attributes  what a swap exchanges
     swaps       what a forecast does when a name in its headlines is exchanged
     verdicts    each trajectory kept or dropped, with its reason, as it is recorded
     regime      calm or turbulent, from the bars

@@ -15,11 +15,11 @@ Not here: sampling (`gateway/evidence/fairness`), Holm's correction over the pai
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
 from inference.errors import ForecastError
+from inference.forecast.attributes import Attribute
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Snapshot
 
@@ -29,16 +29,6 @@ FLOOR_1E8: Final = 100_000
 """Smallest distance that is flagged: 10 bp."""
 IQR_SHARE: Final = Fraction(1, 4)
 _LOWER_BP, _UPPER_BP = 2500, 7500
-
-
-class Attribute(StrEnum):
-    """What a swap exchanges."""
-
-    REGION = "region"
-    SECTOR = "sector"
-    ISSUER = "issuer"
-    CLIENT = "client"
-    NEUTRAL = "neutral"  # the placebo's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 Not here: what a value means.
 
+    names      an instrument's name, an order's side
     words      the closed lists of a verdict: actions, rules, outcomes, units, reasons
     canonical  canonical bytes and digests
     documents  dataclasses to documents and back

@@ -15,7 +15,7 @@ import httpx
 from typing_extensions import override
 
 from fix.durable.kill_word import KillWord
-from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.booking import AdjustRequest, ResolveRequest
 from gateway.desk.officers.adjustment import adjustment_statement
 from gateway.desk.officers.resolution import resolution_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.desk.bodies.requests import AdjustRequest
+from gateway.desk.bodies.booking import AdjustRequest
 from gateway.desk.officers.adjustment import adjust, adjustment_statement, adjustments
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk

@@ -9,8 +9,8 @@ from typing import Any
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.bodies.order_requests import ReplaceRequest
-from gateway.desk.bodies.requests import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.order import OrderSending

@@ -7,11 +7,12 @@ from typing import Any
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.desk.bodies.requests import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.booking import AdjustRequest, ResolveRequest
+from gateway.desk.bodies.governing import OverrideTerms
 from gateway.desk.controls.statements import release_statement
 from gateway.desk.officers.adjustment import adjustment_statement
 from gateway.desk.officers.governing.modes import mode_statement
-from gateway.desk.officers.governing.overrides import OverrideTerms, override_statement
+from gateway.desk.officers.governing.overrides import override_statement
 from gateway.desk.officers.oversight.criteria import criteria_statement
 from gateway.desk.officers.oversight.justifications import justification_statement
 from gateway.desk.officers.oversight.publications import end_statement

@@ -21,7 +21,7 @@ from fix.orders.state import (
 )
 from fix.wire.fields import fields_in
 from fix.wire.reports import ExecutionReport, parse_inbound
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.asked import fields_of

@@ -9,17 +9,15 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.errors import RequestError
 from gateway.installation.children.simulator import wait_for
-from gateway.installation.settings import load
 from gateway.launch.app import App
-from gateway.launch.commands.oversight.cases import list_cases, move_to, note_on_case, show_case
 from gateway.launch.paper.play import open_session
 from gateway.launch.threads.conduct import ConductWatch
 from gateway.walk.journal.control.oversight.cases import CASE_KINDS
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 from tests.doubles.memory_ledger import MemoryLedger
+from tests.doubles.verbs import typed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.broker, pytest.mark.timeout(240)]
 WITHIN_S = 60.0
@@ -81,11 +79,16 @@ def cases_of(app: App) -> tuple[Record, ...]:
     return tuple(app.reader.records(kinds=(Kind.CASE_OPENED,)))
 
 
+def told(folder: Path, *words: str) -> str:
+    code, said = typed(folder, *words)
+    assert code == 0, said
+    return said
+
+
 def test_a_case_is_opened_once_and_only_reviewers_see_it(
-    cased: tuple[Path, App], capsys: pytest.CaptureFixture[str]
+    cased: tuple[Path, App],
 ) -> None:
     folder, app = cased
-    settings = load(state=folder)
     wait_for(lambda: bool(cases_of(app)), WITHIN_S, part="conduct")
     (opened,) = cases_of(app)
     case_id = str(opened.body["case_id"])
@@ -102,16 +105,15 @@ def test_a_case_is_opened_once_and_only_reviewers_see_it(
                 named = "case opened" in caller.http.get("/ledger").text
                 assert named is (status == 200)
 
-    assert list_cases(settings, "auditor", as_json=False) == 0
-    assert note_on_case(settings, "auditor", case_id, "asked the desk") == 0
-    assert move_to(settings, "auditor", case_id, "closed", "a test") == 0
-    assert show_case(settings, "auditor", case_id, as_json=False) == 0
-    printed = capsys.readouterr().out
+    assert case_id in told(folder, "cases", "list")
+    assert "noted (record" in told(folder, "cases", "note", case_id, "--text", "asked the desk")
+    assert "is closed (record" in told(folder, "cases", "close", case_id, "--reason", "a test")
+    printed = told(folder, "cases", "show", case_id)
     assert "asked the desk" in printed
     assert "closed: a test" in printed
     assert "not a statement about anybody's intent" in printed
-    with pytest.raises(RequestError, match="may not review"):
-        list_cases(settings, "operator", as_json=False)
+    code, said = typed(folder, "cases", "list", "--as", "operator")
+    assert (code, "may not review" in said) == (2, True)
 
 
 def test_a_restart_opens_no_case_twice(cased: tuple[Path, App]) -> None:

@@ -10,10 +10,11 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.launch.app import App
-from gateway.launch.commands.oversight import annotations, overrides
+from gateway.launch.commands.oversight import overrides
 from gateway.walk.journal.control.oversight.overrides import override_in
 from tests.doubles.api_agent import Agent, standing_of
 from tests.doubles.both_verifiers import both
+from tests.doubles.verbs import typed
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(240)]
 TOO_LARGE_BP = 4_100
@@ -64,8 +65,8 @@ def test_an_order_leaves_under_an_override_and_its_bundle_proves_it(
     assert ("R04.notional", "WARN", "OVERRIDDEN") in [
         (one["rule"], one["action"], one["reason"]) for one in told["rules"]
     ]
-    said = {"sort": "dissent", "text": "too much at once", "instead": "none", "about_seq": None}
-    assert annotations.annotate(app.plan.settings, "auditor", name, said) == 0
+    words = ("--text", "too much at once", "--sort", "dissent", "--instead", "none")
+    assert typed(app.plan.settings.state, "annotate", name, *words, "--as", "auditor")[0] == 0
     with Agent(app, "approver") as person:
         sheet = person.http.get(f"/v1/decisions/{name}/sheet").json()
         answer = {

@@ -1,6 +1,7 @@
 """A blind review at a whole gateway: drawn by the log, answered without a look, compared."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,21 @@ from audit.records.kinds import Kind
 from gateway.desk.officers.oversight.fairness import root_of
 from gateway.desk.officers.oversight.reviews import proposals
 from gateway.evidence.decisions import PREFIX
-from gateway.installation.settings import Settings, load
 from gateway.launch.app import App
-from gateway.launch.commands.oversight.reviews import answer, draw, list_reviews, show
 from gateway.launch.paper.play import case_of, open_session
 from risk.windows.review import drawn
 from tests.doubles.live_desk import desk, sessions
+from tests.doubles.verbs import typed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.broker, pytest.mark.timeout(240)]
 FOREVER = ("2020-01-01", "2199-12-31")
+DAYS = ("--from", FOREVER[0], "--to", FOREVER[1])
+
+
+def told(folder: Path, *words: object) -> str:
+    code, said = typed(folder, "review", *words)
+    assert code == 0, said
+    return said
 
 
 def http_of(app: App, name: str) -> httpx.Client:
@@ -38,17 +45,15 @@ def item_of(found: dict[str, Any], decision_id: str) -> dict[str, Any]:
 
 
 def test_a_sample_is_judged_without_the_models_answer_and_compared(
-    walk_state: Path, capsys: pytest.CaptureFixture[str]
+    walk_state: Path,
 ) -> None:
-    settings = load(state=walk_state)
     with desk(walk_state) as app:
         for session in sessions(4):
             open_session(app, session)
             app.desk.make(case_of(app, session))
-        assert list_reviews(settings, "auditor", as_json=False) == 0
-        assert "no sample was drawn yet" in capsys.readouterr().out
-        assert draw(settings, "auditor", FOREVER, 3) == 0
-        assert "3 of 4 decisions, 0 answers" in capsys.readouterr().out
+        assert "no sample was drawn yet" in told(walk_state, "list")
+        drawn_now = told(walk_state, "draw", *DAYS, "--count", 3)
+        assert "3 of 4 decisions, 0 answers" in drawn_now
 
         (record,) = app.reader.records(kinds=(Kind.REVIEW_DRAWN,))
         said = record.body
@@ -56,7 +61,7 @@ def test_a_sample_is_judged_without_the_models_answer_and_compared(
         root = root_of(app.reader, said["size"])
         assert said["root"] == root.hex()
         assert tuple(said["decisions"]) == drawn(root, ids, 3)
-        assert draw(settings, "operator", FOREVER, 50) == 0  # the same days: the same sample
+        told(walk_state, "draw", *DAYS, "--count", 50, "--as", "operator")  # the same sample
         assert len([*app.reader.records(kinds=(Kind.REVIEW_DRAWN,))]) == 1
 
         first, second, third = said["decisions"]
@@ -90,18 +95,15 @@ def test_a_sample_is_judged_without_the_models_answer_and_compared(
             assert f"/reviews/{record.seq}" in http.get("/reviews").raise_for_status().text
             assert http.get("/reviews/0").status_code == 404
 
-        told_on_the_command_line(settings, record.seq, third, capsys)
+        told_on_the_command_line(walk_state, record.seq, third)
 
 
-def told_on_the_command_line(
-    settings: Settings, seq: int, decision_id: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
-    assert answer(settings, "operator", seq, decision_id, ("sell", "falling")) == 0
-    assert "you said sell" in capsys.readouterr().out
-    assert show(settings, "operator", seq, as_json=False) == 0
-    assert "you said sell" in capsys.readouterr().out
-    assert list_reviews(settings, "auditor", as_json=True) == 0
-    (listed,) = json.loads(capsys.readouterr().out)["reviews"]
+def told_on_the_command_line(folder: Path, seq: int, decision_id: str) -> None:
+    words = ("--say", "sell", "--note", "falling", "--as", "operator")
+    assert "you said sell" in told(folder, "answer", seq, decision_id, *words)
+    shown = told(folder, "show", seq, "--as", "operator")
+    assert "you said sell" in shown
+    assert re.search(r"last closes in ticks \d+, \d+", shown)
+    (listed,) = json.loads(told(folder, "list", "--json"))["reviews"]
     assert listed["cases"] == 2
     assert listed["answers"] == {"approver": 1, "operator": 1}

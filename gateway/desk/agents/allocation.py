@@ -7,28 +7,17 @@ those shares. Any other one is refused.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.bodies.model import RequestModel
+from gateway.desk.bodies.booking import AllocationBody
 from gateway.desk.parts import DeskParts
 from gateway.errors import AllocationRefusedError, UnknownDecisionError
 from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported
 from risk.windows.allocation import split
-
-
-class AllocationBody(RequestModel):
-    """What each client account is to get, in lots."""
-
-    parts: Annotated[
-        dict[str, Annotated[int, Field(ge=0, le=1_000_000_000)]],
-        Field(min_length=1, max_length=50),
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,9 @@ Not here: what is done with a body.
     requests   an intent, its answer, stops, approvals
     order_requests   one order: its cancel, its replace, how it is shown
     basket_requests  a basket of orders
+    stopping   stops, resume, flatten
+    booking    adjustments, resolutions, splits
+    governing  overrides, trials of a draft
     oversight  publications, annotations, reviews, cases
     fairness   criteria, justifications, swaps, runs of the tests
 """

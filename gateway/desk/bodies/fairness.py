@@ -13,10 +13,9 @@ from gateway.desk.bodies.model import (
     Signature,
     Words,
 )
-from gateway.walk.journal.control.fairness import TESTS
-from gateway.walk.journal.control.oversight.justifications import Mechanism
-from inference.forecast.swaps import Attribute
-from risk.intent import Side
+from gateway.walk.journal.words import TESTS, Mechanism
+from inference.forecast.attributes import Attribute
+from risk.forms.names import Side
 
 _Text = Annotated[str, Field(max_length=200)]
 _Distance = Annotated[int, Field(ge=0, le=2**53 - 1)]

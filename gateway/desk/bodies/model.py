@@ -15,7 +15,9 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 Microseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """Market time, UTC."""
-ClientKey = Annotated[str, Field(pattern=r"^[!-~]{1,80}$")]
+ClientKey = Annotated[
+    str, Field(pattern=r"^[!-~]{1,80}$", description="repeats an earlier request of this key")
+]
 """The caller's name of a request; the same again is the same request."""
 
 
@@ -27,6 +29,9 @@ def readable(text: str) -> str:
         raise ValueError(refusal.problem) from None
     return text
 
+
+PRICE_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
+"""A price as decimal text; not of the digits of every script, as in other forms."""
 
 Words = Annotated[str, Field(max_length=500), AfterValidator(readable)]
 """Text that a person or an agent writes into the record."""

@@ -14,10 +14,8 @@ from gateway.desk.bodies.model import (
     Words,
     readable,
 )
-from gateway.walk.journal.control.oversight.annotations import AnnotationSort
-from gateway.walk.journal.control.oversight.cases import CaseState
-from gateway.walk.journal.control.oversight.publications import Medium
-from risk.intent import Symbol
+from gateway.walk.journal.words import AnnotationSort, CaseState, Medium
+from risk.forms.names import Symbol
 from risk.windows.review import ReviewAnswer
 
 LongText = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -34,7 +32,7 @@ class PublicationBody(RequestModel):
         None
     )
     author: Annotated[str, Field(pattern=CODE, description="code of desk or person, not a name")]
-    medium: Annotated[str, Field(pattern=f"^({'|'.join(Medium)})$")]
+    medium: Annotated[str, Field(pattern=f"^({'|'.join(Medium)})$", description=", ".join(Medium))]
     reference: Annotated[
         str, Field(pattern=r"^[\x21-\x7e]{1,200}$", description="address or number, no spaces")
     ]
@@ -43,8 +41,8 @@ class PublicationBody(RequestModel):
 class EndRequest(RequestModel):
     """Why an act that is on record does not count, with both officers' signatures."""
 
-    reason: Annotated[Words, Field(min_length=1)]
-    signatures: Signatures
+    reason: Annotated[Words, Field(min_length=1, description="why it does not count; recorded")]
+    signatures: Signatures = Field(default_factory=dict)
 
 
 class AnnotationBody(RequestModel):
@@ -54,7 +52,7 @@ class AnnotationBody(RequestModel):
         str,
         Field(
             pattern=f"^({'|'.join(AnnotationSort)})$",
-            description="dissent: you would have decided otherwise",
+            description="remark; dissent: you would have decided otherwise",
         ),
     ] = AnnotationSort.REMARK.value
     text: Annotated[
@@ -78,27 +76,31 @@ class AnnotationBody(RequestModel):
 class ReviewBody(RequestModel):
     """A sample to draw: decisions that were proposed on these days, UTC."""
 
-    first_day: Day
-    last_day: Day
-    count: Annotated[int, Field(ge=1, le=50)] = 5
+    first_day: Annotated[Day, Field(description="first UTC day, such as 2026-11-16")]
+    last_day: Annotated[Day | None, Field(description="last day; absent: the first")] = None
+    count: Annotated[int, Field(ge=1, le=50, description="how many decisions, 50 at most")] = 5
 
 
 class ReviewAnswerBody(RequestModel):
     """A reviewer's answer to one decision of a sample."""
 
-    answer: Annotated[str, Field(pattern=f"^({'|'.join(ReviewAnswer)})$")]
-    note: Annotated[str, Field(min_length=1, max_length=500)]
+    answer: Annotated[
+        str, Field(pattern=f"^({'|'.join(ReviewAnswer)})$", description="buy, sell or none")
+    ]
+    note: Annotated[str, Field(min_length=1, max_length=500, description="why; recorded")]
 
 
 class CaseNoteBody(RequestModel):
     """A note on a case; the same client key is one note."""
 
-    text: LongText
+    text: Annotated[LongText, Field(description="what was found; recorded")]
     client_key: ClientKey
 
 
 class CaseStateBody(RequestModel):
     """Another state of a case, and why."""
 
-    state: Annotated[str, Field(pattern=f"^({'|'.join(CaseState)})$")]
-    reason: LongText
+    state: Annotated[
+        str, Field(pattern=f"^({'|'.join(CaseState)})$", description=", ".join(CaseState))
+    ]
+    reason: Annotated[LongText, Field(description="why; recorded")]

@@ -8,15 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from gateway.desk.bodies.model import RequestModel, Signatures, Words
-from risk.intent import Symbol
+from gateway.desk.bodies.model import PRICE_PATTERN, RequestModel, Signatures, Words
+from risk.forms.names import Symbol
 from risk.windows.allocation import WHOLE_BP
 
 MAX_EXPOSURE_BP = 100_000
-# not \d, which takes the digits of every script
-PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
-AMOUNT_PATTERN = r"^$|^-?[0-9]{1,12}(\.[0-9]{1,4})?$"
-QUANTITY_MAX = 10**12
 
 
 class AllocationShare(RequestModel):
@@ -286,104 +282,6 @@ class KillRequest(RequestModel):
         if self.kill_epoch is None or self.press_id is None:
             return None
         return self.kill_epoch, self.press_id
-
-
-class StopRequest(RequestModel):
-    """The reason of a stop, of cancelling every order, of a drill, or of the next policy."""
-
-    reason: Annotated[Words, Field(min_length=1)]
-
-
-class ResumeRequest(RequestModel):
-    """The end of the stops in force, or of one sort; one officer's signature if another pressed."""
-
-    reason: Annotated[Words, Field(min_length=1)]
-    stop: Annotated[
-        Literal["pause", "reduce-only", "breaker", "secure"] | None,
-        Field(description="which; none: every stop"),
-    ] = None
-    signatures: Signatures = Field(default_factory=dict)
-
-
-class ResolveRequest(RequestModel):
-    """A person's resolution of a difference between the book and the broker."""
-
-    right: Annotated[
-        Literal["book", "broker"],
-        Field(description="book: nothing changes; broker: the book is adjusted, two signatures"),
-    ]
-    reason: Annotated[Words, Field(min_length=1)]
-    evidence: Annotated[
-        Words, Field(min_length=1, description="what shows it: a file's digest, a call, a ticket")
-    ]
-    price: Annotated[
-        str, Field(pattern=rf"^$|{PRICE_PATTERN}", description="of the adjustment, decimal text")
-    ] = ""
-    account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
-    side: Literal["", "BUY", "SELL"] = ""
-    lots: Annotated[
-        int,
-        Field(
-            ge=-1_000_000_000,
-            le=1_000_000_000,
-            description="of the adjustment, as listed: the broker's lots less the book's",
-        ),
-    ] = 0
-    ends: Annotated[
-        str,
-        Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),
-    ] = ""
-    exec_ids: Annotated[
-        list[Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]],
-        Field(max_length=64, description="the broker's ExecIDs of the trades that it books"),
-    ] = Field(default_factory=list)
-    signatures: Signatures = Field(default_factory=dict)
-
-
-class PositionLine(RequestModel):
-    """A position of an opening; the quantity is in units of the instrument, negative if short."""
-
-    instrument: Symbol
-    quantity: Annotated[int, Field(ge=-QUANTITY_MAX, le=QUANTITY_MAX)]
-    price: Annotated[str, Field(pattern=PRICE_PATTERN, description="average price paid")]
-
-
-class AdjustRequest(RequestModel):
-    """An adjustment of a book beside its orders; which fields count depends on its sort."""
-
-    ref: Annotated[
-        str,
-        Field(pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="your name of it, used once"),
-    ]
-    sort: Literal["opening", "split", "dividend", "fee", "cash", "trade", "give_up", "mark"]
-    account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
-    instrument: Symbol | Literal[""] = ""
-    amount: Annotated[
-        str, Field(pattern=AMOUNT_PATTERN, description="cash; of an opening, all there is")
-    ] = ""
-    side: Literal["", "BUY", "SELL"] = ""
-    quantity: Annotated[int, Field(ge=0, le=QUANTITY_MAX, description="units, not lots")] = 0
-    price: Annotated[str, Field(pattern=rf"^$|{PRICE_PATTERN}")] = ""
-    fee: Annotated[str, Field(pattern=AMOUNT_PATTERN)] = ""
-    ratio: Annotated[
-        str, Field(pattern=r"^$|^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$", description="new:old")
-    ] = ""
-    effective: Annotated[
-        str, Field(pattern=r"^$|^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="first day of a split")
-    ] = ""
-    marks: Annotated[
-        str, Field(pattern=r"^$|^[1-9][0-9]{0,15}-[1-9][0-9]{0,15}$", description="wrong records")
-    ] = ""
-    positions: Annotated[list[PositionLine], Field(max_length=2_000)] = Field(default_factory=list)
-    reference: Annotated[
-        str,
-        Field(
-            max_length=64, pattern=r"^[\x21-\x7e]*$", description="the broker's ExecID or ticket"
-        ),
-    ] = ""
-    reason: Annotated[Words, Field(min_length=1)]
-    evidence: Annotated[Words, Field(min_length=1, description="what shows it")]
-    signatures: Signatures = Field(default_factory=dict)
 
 
 class ReleaseRequest(RequestModel):

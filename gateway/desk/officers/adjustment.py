@@ -30,7 +30,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from fix.errors import ReportError
 from fix.wire.reports import scaled
-from gateway.desk.bodies.requests import AdjustRequest
+from gateway.desk.bodies.booking import AdjustRequest
 from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.parts import DeskParts
 from gateway.errors import AdjustmentRefusedError

@@ -15,14 +15,12 @@ Not here: the kill, which cancels and sends nothing; cancelling (`cancel_all`).
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.records.canonical import JSON
 from audit.sequencer.ledger import Lane
-from gateway.desk.bodies.model import RequestModel, Words
 from gateway.desk.bodies.requests import IntentRequest
+from gateway.desk.bodies.stopping import FlattenRequest
 from gateway.desk.desk import Desk
 from gateway.desk.intake.answers import intent_response
 from gateway.desk.intake.intents import decision_id_of, request_document, wish_of
@@ -34,22 +32,9 @@ from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.ports import Case
-from risk.intent import Symbol
 from risk.state.state import Stop
 
 _ID_BYTES: Final = 16
-
-
-class FlattenRequest(RequestModel):
-    """A request to close positions."""
-
-    reason: Annotated[Words, Field(min_length=1)]
-    instrument: Annotated[
-        Symbol | None, Field(description="the only one to close; none: the whole book")
-    ] = None
-    dry_run: Annotated[
-        bool, Field(description="true: say what would be asked for; nothing is recorded or sent")
-    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from audit.sequencer.ledger import Lane
 from fix.errors import ReportError
 from fix.orders.state import OrderState
 from fix.wire.reports import scaled
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.parts import DeskParts
 from gateway.errors import ResolutionRefusedError

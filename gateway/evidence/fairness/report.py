@@ -16,7 +16,8 @@ from audit.tlog.tiles import HashReader, root_from
 from gateway.clock import days_between
 from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
-from gateway.walk.journal.control.fairness import TESTS, WITH_SPLITS, FairnessTested
+from gateway.walk.journal.control.fairness import WITH_SPLITS, FairnessTested
+from gateway.walk.journal.words import TESTS
 from risk.forms.documents import document_of
 from risk.windows.allocation import allotted_row
 from risk.windows.fairness.cases import Fairness

@@ -23,9 +23,9 @@ from gateway.installation.place import Place
 from inference.codec.narrative import speaking
 from inference.codec.text.codec import TextCodec
 from inference.engine.port import Engine, SampleRequest
+from inference.forecast.attributes import Attribute
 from inference.forecast.forecast import Sampled, to_1e8
 from inference.forecast.swaps import (
-    Attribute,
     Moved,
     Swap,
     bound_1e8,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from gateway.desk.bodies.requests import AdjustRequest
+from gateway.desk.bodies.booking import AdjustRequest
 from gateway.desk.officers.adjustment import adjustment_statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key

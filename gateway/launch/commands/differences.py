@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import resolution_statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key

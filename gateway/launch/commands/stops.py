@@ -1,4 +1,4 @@
-"""Pause, reduce-only, resume, cancel-all and flatten from the command line.
+"""Pause, reduce-only, resume and flatten from the command line.
 
 A stop also goes on record while no gateway runs; the next one starts with it. Everything else needs
 the running gateway.
@@ -71,17 +71,6 @@ def resume(settings: Settings, stop: str, reason: str, key_files: dict[str, Path
     return 0
 
 
-def cancel_all(settings: Settings, reason: str) -> int:
-    """Cancel every live order through the running gateway.
-
-    Raises:
-        RequestError: the gateway refused.
-    """
-    live = _post(StateFolder.of(settings), "cancel-all", {"reason": reason})["live"]
-    sys.stdout.write(f"{len(live)} orders are being cancelled\n")
-    return 0
-
-
 def flatten(
     settings: Settings,
     what: tuple[str, str],
@@ -108,19 +97,6 @@ def flatten(
     sys.stdout.write(f"{text}\n")
     done = {"approved"} | ({None} if dry_run else set())
     return int(bool(told["left"]) or any(o.get("result") not in done for o in told["orders"]))
-
-
-def list_stops(settings: Settings, *, as_json: bool) -> int:
-    """Print the stops in force; return 1 if there are any, 0 otherwise."""
-    found = _listed(StateFolder.of(settings))
-    if as_json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    else:
-        for one in found["stops"]:
-            sys.stdout.write(f"{one['stop']} by {one['by']}: {one['reason']} ({one['seq']})\n")
-        if not found["stops"]:
-            sys.stdout.write("no stop is in force\n")
-    return 1 if found["stops"] else 0
 
 
 def _listed(state: StateFolder) -> dict[str, Any]:

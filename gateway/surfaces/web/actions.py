@@ -9,12 +9,13 @@ from gateway.clock import date_of
 from gateway.desk.bodies.order_requests import CancelRequest, OrderLine, ReplaceRequest
 from gateway.desk.bodies.oversight import ReviewAnswerBody
 from gateway.desk.bodies.requests import ApprovalRequest, WouldPass
+from gateway.desk.bodies.stopping import FlattenRequest
 from gateway.desk.desk import Desk
 from gateway.desk.holds.answering import open_sheet
 from gateway.desk.holds.waiting import HoldList, hold_list
 from gateway.desk.intake.foreign import ForeignLine, foreign_lines
 from gateway.desk.officers import stops as stopping
-from gateway.desk.officers.flatten import FlattenRequest, flatten, flattened_text
+from gateway.desk.officers.flatten import flatten, flattened_text
 from gateway.desk.officers.oversight.case_files import CaseLook, draft_report, read_case, read_cases
 from gateway.desk.officers.oversight.justifications import justifications
 from gateway.desk.officers.oversight.publications import publications

@@ -1,14 +1,16 @@
-"""criteria show, new, sign and agree: by what fairness is tested, and who agreed to it."""
+"""criteria show, new and sign: by what fairness is tested, and who agreed to it."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gateway.cli.binder import Nouns
 from gateway.cli.place import StateOption, place_of, settings_of
 
 group = typer.Typer(
     name="criteria",
+    cls=Nouns,
     help="Show and agree on the criteria of fairness: versions, sign-offs, objections.",
     no_args_is_help=True,
 )
@@ -17,7 +19,7 @@ FileArgument = Annotated[Path, typer.Argument(help="file of criteria (JSON)")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (show, new, sign, agree):
+    for verb in (show, new, sign):
         group.command()(verb)
     app.add_typer(group)
 
@@ -61,15 +63,3 @@ def sign(
     from gateway.launch.commands.oversight.criteria import sign_criteria
 
     raise typer.Exit(sign_criteria(settings_of(state), file, key))
-
-
-def agree(file: FileArgument, state: StateOption = None) -> None:
-    """Put criteria that both officers signed on record, through the running gateway.
-
-    They count from their day on, at least 14 days later; every run of the tests then names them.
-
-    Example: countersign criteria agree next.json
-    """
-    from gateway.launch.commands.oversight.criteria import agree_now
-
-    raise typer.Exit(agree_now(settings_of(state), file))

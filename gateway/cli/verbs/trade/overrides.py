@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.binder import Nouns
 from gateway.cli.place import StateOption, settings_of
 
 _FILE = typer.Argument(help="the draft, which goes from officer to officer")
@@ -15,14 +16,13 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     group = typer.Typer(
         name="override",
+        cls=Nouns,
         help="Exceptional overrides: one limit lifted once, signed by both officers, with an end.",
         no_args_is_help=True,
     )
     group.command()(draft)
     group.command()(sign)
     group.command()(grant)
-    group.command("list")(listed)
-    group.command()(withdraw)
     app.add_typer(group)
 
 
@@ -75,31 +75,3 @@ def grant(file: Annotated[Path, _FILE], state: StateOption = None) -> None:
     from gateway.launch.commands.oversight import overrides
 
     raise typer.Exit(overrides.grant(settings_of(state), file))
-
-
-def listed(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-    state: StateOption = None,
-) -> None:
-    """List overrides, with the decision that used each; exit code 1 while one can act.
-
-    Example: countersign override list
-    """
-    from gateway.launch.commands.oversight import overrides
-
-    raise typer.Exit(overrides.list_overrides(settings_of(state), as_json=as_json))
-
-
-def withdraw(
-    override_id: Annotated[str, typer.Argument(help="id from `countersign override list`")],
-    reason: Annotated[str, _REASON],
-    state: StateOption = None,
-) -> None:
-    """End an override before its time; an order that left under it is not recalled.
-
-    Example: countersign override withdraw 0f3a.. --reason "the client called it off"
-    """
-    from gateway.launch.commands.oversight import overrides
-
-    raise typer.Exit(overrides.withdraw(settings_of(state), override_id, reason))

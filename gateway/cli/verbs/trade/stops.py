@@ -1,4 +1,4 @@
-"""pause, reduce-only, secure, cancel-all, flatten, resume and stops."""
+"""pause, reduce-only, secure, flatten and resume."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ ReasonOption = Annotated[str, typer.Option(help="why; recorded")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (pause, reduce_only, secure, cancel_all, flatten, resume, stops):
+    for verb in (pause, reduce_only, secure, flatten, resume):
         app.command()(verb)
 
 
@@ -50,18 +50,6 @@ def secure(reason: ReasonOption, state: StateOption = None) -> None:
     from risk.state.state import Stop
 
     raise typer.Exit(begin(settings_of(state), Stop.SECURE, reason))
-
-
-def cancel_all(reason: ReasonOption, state: StateOption = None) -> None:
-    """Cancel every live order, paced by the broker's profile; needs the running gateway.
-
-    New orders may follow: press `pause` first to keep them out.
-
-    Example: countersign cancel-all --reason "end of the test"
-    """
-    from gateway.launch.commands.stops import cancel_all as cancel
-
-    raise typer.Exit(cancel(settings_of(state), reason))
 
 
 def flatten(
@@ -105,14 +93,3 @@ def resume(
 
     keys = {"risk": risk_key, "compliance": compliance_key}
     raise typer.Exit(end(settings_of(state), stop, reason, keys))
-
-
-def stops(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-    state: StateOption = None,
-) -> None:
-    """List the stops in force; exit code 1 while there is one."""
-    from gateway.launch.commands.stops import list_stops
-
-    raise typer.Exit(list_stops(settings_of(state), as_json=as_json))

@@ -12,12 +12,10 @@ Not here: what it lifts (`risk.rules.control.overriding`), its use
 (`gateway.walk.journal.control.oversight.overrides`).
 """
 
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import Field
+from typing import Any, Final
 
 from audit.sequencer.ledger import Lane
-from gateway.desk.bodies.model import RequestModel, Words
+from gateway.desk.bodies.governing import OverrideRequest, OverrideTerms
 from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.parts import DeskParts
 from gateway.errors import OverrideRefusedError
@@ -31,7 +29,7 @@ from gateway.walk.journal.control.oversight.overrides import (
     override_key,
 )
 from gateway.walk.journal.decision import GATEWAY
-from risk.intent import Side, Symbol
+from risk.intent import Side
 from risk.rules.catalogue import RULES
 from risk.rules.control.overriding import liftable
 from risk.verdict import RuleId
@@ -47,45 +45,6 @@ LIMITS: Final = tuple(
 )
 """The limits that an override can lift, in the order of the rules."""
 _EXACT_MAX: Final = 2**53 - 1
-
-
-class OverrideTerms(RequestModel):
-    """What an override is for; both officers sign every field."""
-
-    override_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="random bits, hex")]
-    account: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")]
-    instrument: Symbol
-    side: Literal["BUY", "SELL"]
-    rule: Annotated[str, Field(pattern=r"^R[0-9]{2}$", description="whose limit is lifted")]
-    check: Annotated[
-        str, Field(pattern=r"^[a-z_]{1,40}$", description="of the rule, as a verdict names it")
-    ]
-    qty_max_lots: Annotated[int, Field(ge=1, le=_EXACT_MAX, description="the largest order")]
-    notional_max_minor: Annotated[
-        int, Field(ge=1, le=_EXACT_MAX, description="its largest worth at its limit, minor units")
-    ]
-    policy_digest: Annotated[
-        str, Field(pattern=r"^[0-9a-f]{64}$", description="the policy in force")
-    ]
-    not_before_us: Annotated[int, Field(ge=0, le=_EXACT_MAX, description="wall clock")]
-    expires_us: Annotated[
-        int, Field(ge=0, le=_EXACT_MAX, description="wall clock, at most a day later")
-    ]
-    reason: Annotated[Words, Field(min_length=1, description="why; name nobody")]
-
-
-class OverrideRequest(OverrideTerms):
-    """An override with both officers' signatures of its statement, hex by role."""
-
-    signatures: dict[
-        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
-    ]
-
-
-class WithdrawRequest(RequestModel):
-    """Why an override is withdrawn."""
-
-    reason: Annotated[Words, Field(min_length=1)]
 
 
 def override_statement(log: str, terms: OverrideTerms) -> bytes:
@@ -115,13 +74,15 @@ def override_statement(log: str, terms: OverrideTerms) -> bytes:
 
 def overrides_state(own: DeskParts) -> dict[str, Any]:
     """Return every override on record, newest first, and what a new one must name."""
+    listed = [_document(one) for one in reversed(_known(own))]
     return {
         "log_id": log_id(own.reader, own.origin),
         "policy_digest": own.section.status().policy_digest,
         "accounts": sorted(own.section.accounts),
         "instruments": sorted(own.instruments),
         "limits": [f"{rule_id} {check}" for rule_id, check in LIMITS],
-        "overrides": [_document(one) for one in reversed(_known(own))],
+        "overrides": listed,
+        "open": [one["override_id"] for one in listed if one["state"] == "open"],
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.bodies.model import RequestModel
+from gateway.desk.bodies.governing import TrialBody
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.log_id import log_id
@@ -23,13 +23,6 @@ from risk.policy.policy import Policy, policy_digest, policy_from_document
 from risk.policy.trial import TrialSaid, trial_bytes, trial_said
 
 LISTED_MAX: Final = 50
-
-
-class TrialBody(RequestModel):
-    """A draft, and its trial as `countersign policy try` made it."""
-
-    policy: dict[str, Any]
-    trial: dict[str, Any]
 
 
 def record_trial(own: DeskParts, actor: str, body: TrialBody) -> dict[str, Any]:

@@ -17,10 +17,8 @@ from gateway.desk.bodies.oversight import AnnotationBody
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
-from gateway.walk.journal.control.oversight.annotations import (
-    AnnotationSort,
-    DecisionAnnotated,
-)
+from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
+from gateway.walk.journal.words import AnnotationSort
 from risk.windows.review import ReviewAnswer
 
 

@@ -22,8 +22,8 @@ from gateway.walk.journal.control.oversight.cases import (
     CaseMoved,
     CaseNoted,
     CaseOpened,
-    CaseState,
 )
+from gateway.walk.journal.words import CaseState
 
 LISTED_MAX: Final = 500
 SOURCES: Final = {

@@ -11,8 +11,8 @@ from gateway.desk.parts import DeskParts
 from gateway.walk.journal.control.oversight.cases import (
     CaseMoved,
     CaseNoted,
-    CaseState,
 )
+from gateway.walk.journal.words import CaseState
 
 
 def cases_document(own: DeskParts) -> dict[str, Any]:

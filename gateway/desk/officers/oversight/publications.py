@@ -23,11 +23,11 @@ from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.publications import (
-    Medium,
     PublicationEnded,
     PublicationNoted,
     publication_key,
 )
+from gateway.walk.journal.words import Medium
 from gateway.walk.projections.differences import EVERY
 
 PURPOSE: Final = "publication end"

@@ -98,7 +98,8 @@ def draw_review(own: DeskParts, actor: str, body: ReviewBody) -> dict[str, Any]:
         RequestError: a day is no date, or nothing was proposed on these days.
         AuditError: the ledger does not take it.
     """
-    first, last = (one.isoformat() for one in days_between(body.first_day, body.last_day))
+    days = days_between(body.first_day, body.last_day or body.first_day)
+    first, last = (one.isoformat() for one in days)
     for one in read_reviews(own.reader):
         if (one.drawn.first_day, one.drawn.last_day) == (first, last):
             return one.document()

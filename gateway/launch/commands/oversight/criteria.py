@@ -13,13 +13,10 @@ from audit.files import appearing
 from audit.signers.file import write_new
 from gateway.desk.officers.oversight.criteria import agreed, criteria_document, criteria_statement
 from gateway.errors import RequestError, SettingsError
-from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.log_id import log_id
 from gateway.installation.keys.officers import read_officer
-from gateway.installation.local.client import post
 from gateway.installation.place import Place, attached
 from gateway.installation.settings import Settings
-from gateway.installation.state import StateFolder
 from risk.errors import DocumentError
 from risk.forms.documents import document_of
 from risk.windows.fairness.criteria import (
@@ -84,23 +81,6 @@ def sign_criteria(settings: Settings, path: Path, key_file: Path) -> int:
     with appearing(path.resolve(), READABLE) as file:
         file.write(_bytes(document))
     sys.stdout.write(f"{signed.decode()}signed by {officer.role}:{officer.name} into {path}\n")
-    return 0
-
-
-def agree_now(settings: Settings, path: Path) -> int:
-    """Put criteria that both officers signed on record, through the running gateway.
-
-    Raises:
-        RequestError: the file holds no criteria, they may not follow, or no gateway runs.
-    """
-    state, document = StateFolder.of(settings), _read(path)
-    try:
-        token = Keyring(state.keys).token("operator")
-        body = json.dumps(document)
-        told = post(state, "/v1/fairness/criteria", body, token, WITHIN_S).granted()
-    except (ConnectionRefusedError, FileNotFoundError):
-        raise RequestError(problem="no gateway runs: start it, then agree again") from None
-    sys.stdout.write(f"on record as {told['seq']}: criteria {told['criteria_digest']}\n")
     return 0
 
 

@@ -15,11 +15,8 @@ from pydantic import ValidationError
 
 from audit.files import PRIVATE, appearing
 from gateway import clock
-from gateway.desk.officers.governing.overrides import (
-    OverrideRequest,
-    OverrideTerms,
-    override_statement,
-)
+from gateway.desk.bodies.governing import OverrideRequest, OverrideTerms
+from gateway.desk.officers.governing.overrides import override_statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.keys.officers import read_officer
@@ -111,35 +108,6 @@ def grant(settings: Settings, file: Path) -> int:
     again = "was granted before" if done["again"] else "is granted"
     sys.stdout.write(f"override {done['override_id']} {again}: record {done['seq']}\n")
     return 0
-
-
-def withdraw(settings: Settings, override_id: str, reason: str) -> int:
-    """End an override before its time.
-
-    Raises:
-        RequestError: no such override can still act.
-    """
-    done = _post(settings, f"{ROUTE}/{override_id}/withdraw", {"reason": reason})
-    sys.stdout.write(f"override {override_id} is withdrawn: record {done['seq']}\n")
-    return 0
-
-
-def list_overrides(settings: Settings, *, as_json: bool) -> int:
-    """Print the overrides on record, newest first; return 1 while one can act."""
-    found = _get(settings)
-    if as_json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    else:
-        for one in found["overrides"]:
-            used = f" by {one['used_by']} (record {one['used_seq']})" if one["used_by"] else ""
-            sys.stdout.write(
-                f"{one['override_id']}  {one['state']}{used}  {one['rule_id']} {one['check']}:"
-                f" {one['side']} at most {one['qty_max_lots']} lots of {one['instrument']} in"
-                f" {one['account']}; {one['reason']} (record {one['seq']})\n"
-            )
-        if not found["overrides"]:
-            sys.stdout.write("no override is on record\n")
-    return int(any(one["state"] == "open" for one in found["overrides"]))
 
 
 def _terms(given: Mapping[str, Any]) -> OverrideTerms:

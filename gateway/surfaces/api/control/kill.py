@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from gateway.desk.bodies.requests import KillRequest, ReleaseRequest, StopRequest
+from gateway.desk.bodies.requests import KillRequest, ReleaseRequest
+from gateway.desk.bodies.stopping import StopRequest
 from gateway.desk.desk import Desk
 from gateway.desk.officers.release import kill_state, release_press
 from gateway.errors import NotReadyError

@@ -10,8 +10,6 @@ from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import digest_of
 
 WITH_SPLITS: Final = "W1-W8"
-TESTS: Final = "W1-W9"
-"""The tests of a run; earlier ones made W1 to W8, or W1 to W7 and named none."""
 
 
 class FairnessTested(RecordKind, frozen=True, kw_only=True):

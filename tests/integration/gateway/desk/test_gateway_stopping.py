@@ -15,6 +15,7 @@ from gateway.launch.commands.kill import report_kill
 from gateway.walk.decision import Result
 from risk.state.state import Stop
 from tests.doubles.live_desk import capture_of, decide, desk, received, rest_one, sessions
+from tests.doubles.verbs import typed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.broker, pytest.mark.timeout(240)]
 PATIENCE_S = 30.0
@@ -37,14 +38,14 @@ def test_stops_cancel_all_and_a_drill_reach_the_child_the_broker_and_the_record(
         assert received(capture_of(app), "F", "q") == [], "a drill cancels nothing"
 
         assert verbs.begin(settings, Stop.PAUSE, "a test") == 0
-        assert verbs.list_stops(settings, as_json=False) == 1
+        assert typed(tmp_path / "state", "stops")[0] == 1
         ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
         assert (ready.status_code, ready.json()["parts"]["stops"][:14]) == (503, "pause in force")
         sent = len(received(capture_of(app), "D"))
         decision = decide(app, sessions(8)[-1])
         assert decision.result is Result.REJECTED
 
-        assert verbs.cancel_all(settings, "a test") == 0
+        assert typed(tmp_path / "state", "cancel-all", "--reason", "a test")[0] == 0
         wait_for(
             lambda: bool(recorded(app, Kind.CANCEL_ALL_OUTCOME)), PATIENCE_S, part="cancel-all"
         )
@@ -54,7 +55,7 @@ def test_stops_cancel_all_and_a_drill_reach_the_child_the_broker_and_the_record(
         assert len(received(capture_of(app), "D")) == sent, "nothing new left"
 
         assert verbs.resume(settings, "", "over", {}) == 0
-        assert verbs.list_stops(settings, as_json=True) == 0
+        assert typed(tmp_path / "state", "stops", "--json")[0] == 0
         capsys.readouterr()
         assert report_kill(settings) == 0
         assert "drill of" in capsys.readouterr().out

@@ -18,9 +18,9 @@ from gateway.clock import pause
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import App
-from gateway.launch.commands import stops as verbs
 from gateway.launch.commands.orders import list_orders
 from tests.doubles.live_desk import capture_of, desk, received, rest_one
+from tests.doubles.verbs import typed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.broker, pytest.mark.timeout(240)]
 PATIENCE_S = 60.0
@@ -79,12 +79,11 @@ def test_a_traders_order_is_shown_outlives_the_kill_and_changes_no_book(
 
 
 def test_a_cancel_all_goes_on_in_the_next_child(tmp_path: Path) -> None:
-    settings = load(state=tmp_path / "state")
     with desk(tmp_path / "state", sweep_timeout_s=60) as app:
         order = rest_one(app)
         by_broker(app, BrokerAct("silent"))
         pause(0.2)
-        assert verbs.cancel_all(settings, "end of the day") == 0
+        assert typed(tmp_path / "state", "cancel-all", "--reason", "end of the day")[0] == 0
         wait_for(
             lambda: bool(received(capture_of(app), "F", "q")), PATIENCE_S, part="the first cancels"
         )

@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.records.kinds import KINDS, Kind
 from audit.records.record import Draft
 from audit.verifier.verify import LIFTABLE, OF_THE_INSTRUMENT, override_lines
-from gateway.desk.officers.governing.overrides import LIMITS, OverrideTerms, override_statement
+from gateway.desk.bodies.governing import OverrideTerms
+from gateway.desk.officers.governing.overrides import LIMITS, override_statement
 from risk.rules.catalogue import CONDUCT
 from risk.rules.control import overriding
 from risk.verdict import RuleId

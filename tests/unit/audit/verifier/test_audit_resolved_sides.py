@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from audit.records.kinds import Kind
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference

@@ -44,4 +44,13 @@ def test_a_read_says_what_it_is_recorded_as_and_nothing_else_does(
     body: type[RequestModel] | None, noted: str
 ) -> None:
     with pytest.raises(ValueError, match="noted"):
-        Act(name="a.b", summary="", says="", action="watch", path="/v1/a", body=body, noted=noted)
+        Act(
+            name="a.b",
+            summary="",
+            says="",
+            action="watch",
+            path="/v1/a",
+            body=body,
+            noted=noted,
+            left_out="no one asks it",
+        )

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from typing_extensions import override
 
 from gateway.cli.__main__ import main as command
-from gateway.cli.main import FIRST, GROUPS, app, exit_code_of, verbs_of
+from gateway.cli.main import FIRST, GROUPS, app, every_verb, exit_code_of
 from gateway.errors import SettingsError, StateInUseError
 from gateway.feeds.instruments.table import PLAYED_TABLE
 from gateway.feeds.sessions import load_playback
@@ -53,7 +53,7 @@ def test_the_help_is_a_screen_of_twelve_verbs_and_says_where_the_others_are() ->
 def test_every_verb_is_listed_once_under_what_it_is_for() -> None:
     text = CliRunner().invoke(app, ["verbs"]).output
     listed = re.findall(r"^  ([a-z-]+)", text, re.MULTILINE)
-    called = {name.split()[0] for name, _ in verbs_of(app)} - {"verbs"}
+    called = {name.split()[0] for name, _ in every_verb()} - {"verbs"}
     assert sorted(listed) == sorted(called)
     assert [title for title in GROUPS if f"{title}\n" not in text] == []
 

@@ -23,10 +23,8 @@ from gateway.surfaces.api.app import build_api
 from gateway.surfaces.web.actions import DeskActions
 from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.views.lists import Views
-from gateway.walk.journal.control.oversight.annotations import (
-    AnnotationSort,
-    DecisionAnnotated,
-)
+from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
+from gateway.walk.journal.words import AnnotationSort
 from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
 from tests.doubles.page_person import entrance, sign_in
 

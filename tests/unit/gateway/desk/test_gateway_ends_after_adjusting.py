@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past

@@ -8,13 +8,9 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.stopping import FlattenRequest
 from gateway.desk.officers import stops as stopping
-from gateway.desk.officers.flatten import (
-    FlattenRequest,
-    flatten,
-    flattened_text,
-    positions_held,
-)
+from gateway.desk.officers.flatten import flatten, flattened_text, positions_held
 from gateway.errors import RequestError, StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller

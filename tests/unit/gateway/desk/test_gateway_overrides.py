@@ -12,12 +12,11 @@ from audit.evidence.bundle import overrides_of
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
+from gateway.desk.bodies.governing import OverrideRequest, OverrideTerms
 from gateway.desk.bodies.requests import IntentResponse
 from gateway.desk.holds.waiting import hold_list
 from gateway.desk.officers.governing.overrides import (
     LIFE_MAX_US,
-    OverrideRequest,
-    OverrideTerms,
     end_overrides,
     grant_override,
     override_statement,

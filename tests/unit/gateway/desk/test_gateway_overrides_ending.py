@@ -8,10 +8,9 @@ import pytest
 from audit.errors import LedgerError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
+from gateway.desk.bodies.governing import OverrideRequest, OverrideTerms
 from gateway.desk.bodies.requests import IntentResponse
 from gateway.desk.officers.governing.overrides import (
-    OverrideRequest,
-    OverrideTerms,
     end_overrides,
     grant_override,
     override_statement,

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.desk.bodies.governing import OverrideRequest, OverrideTerms
 from gateway.desk.officers.governing.overrides import (
-    OverrideRequest,
-    OverrideTerms,
     end_overrides,
     grant_override,
     override_statement,

@@ -8,8 +8,9 @@ import pytest
 
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
+from gateway.desk.bodies.governing import TrialBody
 from gateway.desk.officers.governing.policies import follow_policy
-from gateway.desk.officers.governing.trials import TrialBody, record_trial, trials_document
+from gateway.desk.officers.governing.trials import record_trial, trials_document
 from gateway.errors import PolicyRefusedError, RequestError
 from gateway.evidence.answers.policy_trial import Trial, newest_verdicts, trial_of
 from gateway.evidence.replay.pairs import Pairs

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES

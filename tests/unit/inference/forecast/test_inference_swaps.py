@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from inference.codec.codec import ReturnCodec
 from inference.engine.self_test import golden_snapshot
 from inference.errors import ForecastError
+from inference.forecast.attributes import Attribute
 from inference.forecast.swaps import (
-    Attribute,
     Moved,
     Swap,
     bound_1e8,

@@ -5,17 +5,9 @@ An annotation is in the control stream, because a decision's own stream ends wit
 Not here: who may annotate (`gateway.surfaces`).
 """
 
-from enum import StrEnum
-
 from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.words import AnnotationSort
 from risk.windows.review import ReviewAnswer
-
-
-class AnnotationSort(StrEnum):
-    """A remark adds something; a dissent says that the person would have decided otherwise."""
-
-    REMARK = "remark"
-    DISSENT = "dissent"
 
 
 class DecisionAnnotated(RecordKind, frozen=True, kw_only=True):

@@ -8,27 +8,18 @@ Not here: the patterns (`risk.windows.conduct`), who may read a case (`gateway.s
 
 import hashlib
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Final
 
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.words import CaseState
 
 CASE_KINDS: Final = (Kind.CASE_OPENED, Kind.CASE_NOTED, Kind.CASE_MOVED)
 PREFIX: Final = "case/"
 OPENED: Final = "opened"
 """The idempotency key of a case's first record."""
 _ID_CHARS: Final = 24
-
-
-class CaseState(StrEnum):
-    """What has become of a case."""
-
-    OPEN = "open"
-    REVIEW = "in review"
-    REPORTED = "reported"
-    CLOSED = "closed"
 
 
 class CaseOpened(RecordKind, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ Not here: who may register one (`gateway.desk`), what it lets through (rule R48)
 
 import threading
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Any, Final
 
 from audit.records.kinds import Kind
@@ -17,6 +16,7 @@ from audit.records.record_kind import Contents, Filing, RecordKind
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of, tested_of
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.journal.words import Mechanism
 from gateway.walk.projections.differences import RecordsPort
 from inference.codec.scaled import reads_numbers_only
 from risk.forms.terms import MASK, found_terms
@@ -24,16 +24,6 @@ from risk.numbers.lexicon import FairnessLexicon
 from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified, SwapShift
 
 JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED,)
-
-
-class Mechanism(StrEnum):
-    """The economic reason of a justification; a closed list."""
-
-    SANCTIONS = "sanctions"
-    SOVEREIGN_RISK = "sovereign_risk"
-    CURRENCY = "currency"
-    SESSION_HOURS = "session_hours"
-    LAW = "law"
 
 
 class JustificationTerms(Contents, frozen=True, kw_only=True):

@@ -9,29 +9,18 @@ Not here: who may record one (`gateway.desk`), what it keeps from trading (rule 
 """
 
 import threading
-from enum import StrEnum
 from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.words import Medium
 from gateway.walk.projections.differences import EVERY, RecordsPort
 from risk.state.inputs.activity import OwnAct, Publications
 
 PUBLICATION_KINDS: Final = (Kind.PUBLICATION_NOTED, Kind.PUBLICATION_ENDED)
 REMEMBERED: Final = 20
 """How many acts a verdict reads: those with the latest times, which alone can be recent."""
-
-
-class Medium(StrEnum):
-    """Where an act appeared; a closed list."""
-
-    RESEARCH = "research"
-    ARTICLE = "article"
-    INTERVIEW = "interview"
-    SOCIAL = "social"
-    BROADCAST = "broadcast"
-    OTHER = "other"
 
 
 class PublicationNoted(RecordKind, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.controls.statements import all_signed
 from gateway.desk.officers.resolution import resolution_statement
 from gateway.errors import RequestError

@@ -1,19 +1,19 @@
-"""`override` and `annotate`: a draft goes from officer to officer, words go out under one's key."""
+"""`override`: a draft goes from officer to officer; what can act is listed, and withdrawn."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.desk.bodies.governing import OverrideRequest
 from gateway.desk.controls.statements import all_signed
-from gateway.desk.officers.governing.overrides import OverrideRequest, override_statement
+from gateway.desk.officers.governing.overrides import override_statement
 from gateway.errors import RequestError, SettingsError
 from gateway.installation.keys.keyring import Keyring
-from gateway.installation.local.client import DoorAnswer
 from gateway.installation.settings import Settings
-from gateway.launch.commands.oversight import annotations, overrides
+from gateway.launch.commands.oversight import overrides
 from tests.doubles.officers import part_with_officers
+from tests.doubles.verbs import DoorNotes, typed
 
 GIVEN: dict[str, Any] = {
     "account": "desk",
@@ -35,28 +35,11 @@ FOUND: dict[str, Any] = {
 }
 
 
-class Gateway:
-    """What the verbs sent, and what a gateway would answer."""
-
-    def __init__(self) -> None:
-        self.found, self.done = FOUND, dict[str, Any]()
-        self.sent: list[tuple[str, str, Any]] = []
-
-    def get(self, _state: object, path: str, token: str, _within_s: float) -> DoorAnswer:
-        self.sent.append((path, token, None))
-        return DoorAnswer(status=200, document=self.found)
-
-    def post(self, _state: object, path: str, body: str, token: str, _s: float) -> DoorAnswer:
-        self.sent.append((path, token, json.loads(body)))
-        return DoorAnswer(status=200, document=self.done)
-
-
 @pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    made = Gateway()
-    for module in (overrides, annotations):
-        monkeypatch.setattr(module, "get", made.get)
-        monkeypatch.setattr(module, "post", made.post)
+def gateway(monkeypatch: pytest.MonkeyPatch) -> DoorNotes:
+    made = DoorNotes()
+    made.found = FOUND
+    made.stand_in(monkeypatch, overrides)
     return made
 
 
@@ -67,7 +50,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_a_draft_is_signed_by_each_officer_apart_and_then_granted(
-    settings: Settings, gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    settings: Settings, gateway: DoorNotes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keyring = Keyring(settings.state / "keys")
     keys, token = keyring.public_keys(), keyring.token("operator")
@@ -96,7 +79,7 @@ def test_a_draft_is_signed_by_each_officer_apart_and_then_granted(
 
 
 def test_a_draft_is_not_overwritten_and_names_what_can_be_lifted(
-    settings: Settings, gateway: Gateway, tmp_path: Path
+    settings: Settings, gateway: DoorNotes, tmp_path: Path
 ) -> None:
     file = tmp_path / "big.json"
     assert gateway.sent == []
@@ -119,7 +102,7 @@ def test_a_draft_is_not_overwritten_and_names_what_can_be_lifted(
     ],
 )
 def test_a_draft_names_an_account_and_an_instrument_that_are_there(
-    settings: Settings, gateway: Gateway, tmp_path: Path, change: dict[str, str], why: str
+    settings: Settings, gateway: DoorNotes, tmp_path: Path, change: dict[str, str], why: str
 ) -> None:
     assert gateway.sent == []
     with pytest.raises(RequestError, match=why):
@@ -136,7 +119,7 @@ def test_a_file_that_is_no_draft_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_a_key_without_a_role_signs_nothing(
-    settings: Settings, gateway: Gateway, tmp_path: Path
+    settings: Settings, gateway: DoorNotes, tmp_path: Path
 ) -> None:
     file, key = tmp_path / "big.json", tmp_path / "old.key"
     key.write_text("11" * 32)
@@ -146,32 +129,16 @@ def test_a_key_without_a_role_signs_nothing(
         overrides.sign(file, key)
 
 
-def test_the_list_says_which_decision_used_each(
-    settings: Settings, gateway: Gateway, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_says_which_decision_used_each(settings: Settings, gateway: DoorNotes) -> None:
     one = {**GIVEN, "override_id": "ab", "rule_id": "R06", "seq": 7, "state": "used"}
-    gateway.found = {**FOUND, "overrides": [one | {"used_by": "d-1", "used_seq": 9}]}
-    assert overrides.list_overrides(settings, as_json=False) == 0
-    assert "ab  used by d-1 (record 9)  R06 position: BUY at most 900" in capsys.readouterr().out
-    gateway.found = {**FOUND, "overrides": [one | {"state": "open", "used_by": None}]}
-    assert overrides.list_overrides(settings, as_json=True) == 1
+    gateway.found = {**FOUND, "overrides": [one | {"used_by": "d-1"}], "open": []}
+    code, said = typed(settings.state, "override", "list")
+    assert code == 0
+    assert said.startswith("ab  used  R06 position: BUY at most 900 lots of SPXN in desk;")
+    assert said.endswith("(record 7); used by d-1\n")
+    gateway.found = {**FOUND, "overrides": [one | {"state": "open"}], "open": ["ab"]}
+    assert typed(settings.state, "override", "list", "--json")[0] == 1
     gateway.done = {"seq": 8}
-    overrides.withdraw(settings, "ab", "called off")
+    code, said = typed(settings.state, "override", "withdraw", "ab", "--reason", "called off")
+    assert (code, said) == (0, "override ab is withdrawn: record 8\n")
     assert gateway.sent[-1][0] == "/v1/overrides/ab/withdraw"
-
-
-def test_words_go_out_under_the_persons_own_key(
-    settings: Settings, gateway: Gateway, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gateway.done = {"seq": 5}
-    said = {"sort": "dissent", "text": "late", "instead": "none", "about_seq": None}
-    assert annotations.annotate(settings, "auditor", "d-1", said) == 0
-    path, token, body = gateway.sent[-1]
-    assert path == "/v1/decisions/d-1/annotations"
-    assert token == Keyring(settings.state / "keys").token("auditor")
-    assert body.pop("client_key")
-    assert body == said
-    one = {**said, "seq": 5, "role": "auditor", "actor_name": "auditor"}
-    gateway.found = {"annotations": [one]}
-    annotations.list_annotations(settings, "auditor", "d-1", as_json=False)
-    assert "record 5  auditor:auditor  dissent, instead: none: late" in capsys.readouterr().out

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.bodies.order_requests import ReplaceRequest
-from gateway.desk.bodies.requests import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolve
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.standing import Standing

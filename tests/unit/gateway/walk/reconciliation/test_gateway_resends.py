@@ -6,7 +6,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.desk.bodies.requests import ResolveRequest
+from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.standing import Standing
