@@ -162,6 +162,27 @@ OVERSIGHT: Final = (
         ),
     ),
     Act(
+        name="approvals.by",
+        summary="Which orders did this person approve or refuse between two days?",
+        says="Return each answer to a held order with its record and reason, oldest first.",
+        action="watch",
+        path="/v1/approvals/{approver}/{first_day}/{last_day}",
+        noted="approvals/{approver}/{first_day}/{last_day}",
+        verb=Verb(
+            words="approvals",
+            example="approver 2026-11-01 2026-11-20",
+            line="record {seq}  {at_us}  {answer:8} {decision_id}: {reason}",
+            items="answers",
+            none="{approver} answered nothing from {first_day} to {last_day} (UTC)",
+            key="auditor",
+            arguments={
+                "approver": "name of the person's key",
+                "first_day": "first UTC day, such as 2026-11-01",
+                "last_day": "last UTC day",
+            },
+        ),
+    ),
+    Act(
         name="publications.list",
         summary="What did the firm itself publish, and on which instruments?",
         says="Return the newest acts on record, newest first.",

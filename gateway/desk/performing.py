@@ -12,6 +12,7 @@ from typing import Any, Final
 from gateway.desk.agents.allocation import allocate, sealed_split
 from gateway.desk.bodies.stopping import ResumeRequest
 from gateway.desk.desk import Desk
+from gateway.desk.holds.answered import answered_by
 from gateway.desk.officers import adjustment, resolution, stops
 from gateway.desk.officers.flatten import flatten
 from gateway.desk.officers.governing import overrides, policies
@@ -130,6 +131,7 @@ PERFORM: Final[Mapping[str, Callable[[AskedAct], dict[str, Any]]]] = {
     "reviews.draw": _by_name(reviews.draw_review),
     "reviews.read": _review,
     "reviews.answer": _by_name(reviews.answer_review, "seq", "decision_id"),
+    "approvals.by": lambda asked: answered_by(asked.own.reader, **asked.ids),
     "publications.list": lambda asked: publications.publications_state(asked.own),
     "publications.note": _by_name(publications.note_publication),
     "publications.end": _by_name(publications.end_publication, "ref"),

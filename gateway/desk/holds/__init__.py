@@ -5,5 +5,6 @@ Not here: what a yes covers (`risk.approved`) and the renewal after it (`gateway
     waiting    the holds that wait, and those that ended last
     sheet      what an approver is shown, and the check that he read it
     answering  a person's answer on record
+    answered   what a person answered in a range of days
     earlier    holds of an earlier run, taken over at a start
 """
