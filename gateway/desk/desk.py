@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from audit.evidence.bundle import annotations_of
 from audit.sequencer.ledger import Lane
 from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.controls.kill import KillSwitch
@@ -175,7 +176,7 @@ class Desk:
         return answer if (own := self.own.receipts) is None else own.signed(answer)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
-        """Return every record of a decision, after the read is on record.
+        """Return every record of a decision and its annotations, after the read is on record.
 
         Raises:
             UnknownDecisionError: no decision of the reader has this id.
@@ -188,7 +189,16 @@ class Desk:
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
         self.reads.note(reader, stream)
-        return {"decision_id": decision_id, "records": documents_for(reader.role, records)}
+        remarks = (
+            {"seq": one.seq, **one.body}
+            for one in annotations_of(self.own.reader, decision_id)
+            if reader.sees(str(one.body["actor_name"]))
+        )
+        return {
+            "decision_id": decision_id,
+            "records": documents_for(reader.role, records),
+            "annotations": list(remarks),
+        }
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest

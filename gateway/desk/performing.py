@@ -18,7 +18,7 @@ from gateway.desk.officers.flatten import flatten
 from gateway.desk.officers.governing import overrides, policies
 from gateway.desk.officers.governing.trials import record_trial, trials_document
 from gateway.desk.officers.oversight import cases, criteria, fairness, publications, reviews, swaps
-from gateway.desk.officers.oversight.annotations import annotate, read_annotations
+from gateway.desk.officers.oversight.annotations import annotate, read_annotations, remark
 from gateway.desk.officers.oversight.justifications import enter_justification, justifications
 from gateway.desk.parts import DeskParts
 from gateway.installation.keys.keyring import Caller
@@ -137,4 +137,7 @@ PERFORM: Final[Mapping[str, Callable[[AskedAct], dict[str, Any]]]] = {
     "publications.end": _by_name(publications.end_publication, "ref"),
     "annotations.list": _annotations,
     "annotations.note": _annotate,
+    "annotations.remark": lambda asked: remark(
+        asked.own, asked.caller, asked.ids["decision_id"], asked.body
+    ),
 }

@@ -45,8 +45,22 @@ class EndRequest(RequestModel):
     signatures: Signatures = Field(default_factory=dict)
 
 
-class AnnotationBody(RequestModel):
-    """An annotation; the same client key is one annotation."""
+class RemarkBody(RequestModel):
+    """Words about a decision; the same client key is one remark."""
+
+    text: Annotated[
+        str,
+        Field(min_length=1, max_length=2_000, description="your words; name nobody"),
+        AfterValidator(readable),
+    ]
+    about_seq: Annotated[
+        int | None, Field(ge=0, description="record of the decision that it is about")
+    ] = None
+    client_key: ClientKey
+
+
+class AnnotationBody(RemarkBody):
+    """An annotation of a person: a remark, or a dissent."""
 
     sort: Annotated[
         str,
@@ -55,11 +69,6 @@ class AnnotationBody(RequestModel):
             description="remark; dissent: you would have decided otherwise",
         ),
     ] = AnnotationSort.REMARK.value
-    text: Annotated[
-        str,
-        Field(min_length=1, max_length=2_000, description="your words; name nobody"),
-        AfterValidator(readable),
-    ]
     instead: Annotated[
         str | None,
         Field(
@@ -67,10 +76,6 @@ class AnnotationBody(RequestModel):
             description="of a dissent: the order that you would have wanted",
         ),
     ] = None
-    about_seq: Annotated[
-        int | None, Field(ge=0, description="record of the decision that it is about")
-    ] = None
-    client_key: ClientKey
 
 
 class ReviewBody(RequestModel):

@@ -1,7 +1,8 @@
-"""Annotations: what a person remarks about a decision, or would have decided instead.
+"""Annotations: what persons, and the agent that asked, remark about a decision.
 
 Rules:
-- An annotation is a new record under the person's name and role; no record is ever edited.
+- An annotation is a new record under the author's name and role; no record is ever edited.
+- An agent remarks on its own decisions alone, and reads back its own remarks alone.
 - It has no effect: no rule, order or forecast reads it.
 
 Not here: who may annotate (`surfaces`), blind answers (`reviews`).
@@ -13,7 +14,8 @@ from typing import Any
 
 from audit.evidence.bundle import annotations_of
 from audit.store.reader import LedgerReader
-from gateway.desk.bodies.oversight import AnnotationBody
+from gateway.desk.bodies.oversight import AnnotationBody, RemarkBody
+from gateway.desk.intake.intents import author_in
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
@@ -60,8 +62,22 @@ def annotate(
         instead=None if body.instead is None else ReviewAnswer(body.instead),
         about_seq=body.about_seq,
     )
-    (record,) = own.tools.ledger.append(said.draft(client_key=body.client_key))
+    author = "agent" if said.role == "agent" else "person"
+    (record,) = own.tools.ledger.append(said.draft(client_key=body.client_key, author=author))
     return {"seq": record.seq}
+
+
+def remark(own: DeskParts, caller: Caller, decision_id: str, body: RemarkBody) -> dict[str, Any]:
+    """Put an agent's remark on its own decision on record, beside what persons say of it.
+
+    Raises:
+        UnknownDecisionError: no decision of the caller has this id.
+        RequestError: the record is another decision's.
+        IdempotencyConflictError: the client key was used for other words.
+    """
+    if author_in(decision_id) != caller.name:
+        raise UnknownDecisionError(problem=f"you asked for no decision {decision_id[:64]}")
+    return annotate(own, caller, decision_id, AnnotationBody(**body.model_dump()))
 
 
 def read_annotations(reader: LedgerReader, decision_id: str) -> tuple[AnnotationLook, ...]:

@@ -100,7 +100,7 @@ def test_words_that_name_a_known_person_become_a_personal_value(tmp_path: Path) 
         actor_name="approver",
         role="approver",
     )
-    shielded = vault.shield(said.draft(client_key="1"))
+    shielded = vault.shield(said.draft(client_key="1", author="person"))
     assert shielded.payload["text"] == person
     assert [one.value for one in shielded.personal] == ["ask jane roe"]
 
@@ -140,3 +140,28 @@ def test_the_api_takes_words_of_persons_and_none_of_agents(desk: MemoryDesk) -> 
     (one,) = read_annotations(reader_of(desk), decision)
     assert one.said.actor_name == "operator"
     assert AGENT.role is Role.AGENT
+
+
+def test_an_agent_remarks_on_its_own_decision_alone_and_reads_it_back(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    decision = desk.ask().decision_id
+    web = TestClient(build_api(desk.small.desk, own.keyring))
+    head = {"Authorization": f"Bearer {own.keyring.token('agent')}"}
+    body = {"text": "for the index review", "client_key": "1"}
+
+    def remarked(of: str, **more: object) -> int:
+        route = f"/v1/decisions/{of}/remarks"
+        return web.post(route, headers=head, json=body | more).status_code
+
+    assert remarked(decision) == remarked(decision) == 200
+    for other in ("another-" + decision.partition("-")[2], "no-such-decision", "a%00b"):
+        assert remarked(other) == 404
+    assert remarked(decision, sort="dissent") == 422, "an agent does not dissent"
+    (record,) = desk.log.of_kind(Kind.DECISION_ANNOTATED)
+    assert (record.actor, record.body["role"]) == ("agent:agent", "agent")
+    say(desk, decision, AUDITOR)
+    shown = web.get(f"/v1/decisions/{decision}", headers=head).json()["annotations"]
+    assert [(one["seq"], one["text"]) for one in shown] == [(record.seq, "for the index review")]
+    head = {"Authorization": f"Bearer {own.keyring.token('auditor')}"}
+    shown = web.get(f"/v1/decisions/{decision}", headers=head).json()["annotations"]
+    assert [one["role"] for one in shown] == ["agent", "auditor"]

@@ -11,7 +11,7 @@ from risk.windows.review import ReviewAnswer
 
 
 class DecisionAnnotated(RecordKind, frozen=True, kw_only=True):
-    """A person's annotation; the same client key is one annotation.
+    """An annotation of a person or an agent; the same client key is one annotation.
 
     Attributes:
         annotated_id: the decision; `decision_id` would seal it into its stream.
@@ -20,7 +20,7 @@ class DecisionAnnotated(RecordKind, frozen=True, kw_only=True):
     """
 
     filing = Filing(
-        "control", "annotation:{annotated_id}:{actor_name}:{client_key}", "person:{actor_name}"
+        "control", "annotation:{annotated_id}:{actor_name}:{client_key}", "{author}:{actor_name}"
     )
 
     annotated_id: str
