@@ -33,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate train playback ledger-size screenshots kinds verifier docs lock clean
+.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -155,8 +155,12 @@ mutate: setup ## plant faults, known ones and N drawn by SEED; the tests must no
 	@$(BIN)/pytest tests/mutation
 	@nice -n 10 $(BIN)/python -m scripts.mutate --write $(if $(SEED),--seed $(SEED)) $(if $(N),--sites $(N))
 
-train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
-	@$(BIN)/countersign train
+research: setup ## train the first pair again (hours; DATA_DIR=folder); the others: scripts/research
+	@$(BIN)/python -m scripts.research.pair_v1 --minutes 50 --out state/training \
+		$(if $(DATA_DIR),--data-dir "$(DATA_DIR)")
+
+research-tests: setup ## the tests of how the shipped weights were made (minutes; not in make test)
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile tests/research
 
 bench-seeds: setup ## sample each decision of a playback under other seeds (minutes)
 	@$(BIN)/python -m scripts.bench_seeds $(STATE)

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from inference.codec import vocabulary as words
 from inference.engine.self_test import golden_prompt
-from inference.training.network.model import SmallLlama, load_model, rotate
-from inference.training.network.sampling import bin_rows
+from inference.training.model import SmallLlama, load_model, rotate
+from inference.training.sampling import bin_rows
 
 PATHS = 64
 TOKENS = 20

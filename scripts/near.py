@@ -17,7 +17,7 @@ import grimp
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("gateway", "risk", "audit", "inference", "fix", "scripts", "tests")
-WALKS: Final = ("tests/walk/", "tests/crash/", "tests/mutation/")
+WALKS: Final = ("tests/walk/", "tests/crash/", "tests/mutation/", "tests/research/")
 READ_AS_FILES: Final = {
     "audit/verifier/": "tests/unit/audit/verifier",
     "docs/": "tests/unit/test_documents.py",

@@ -1,16 +1,11 @@
-"""Making the weights in `models/`.
+"""What the product asks of a pair besides serving: is it good, and what could its drafter learn.
 
-Not here: serving.
+Not here: serving; how the shipped weights were made (`scripts/research`).
 
-    phases       the phases behind the command: train, distil, evaluate
-    data/        series, synthetic series, batches
-    network/     the network and its files
-    train        the training loop of the target
-    distil       the target's two drafters: a one-layer network and a table
+    sources      series as they are read
+    series       series as training and evaluation take them
+    model        the network
+    sampling     its rows and paths
     recorded     a new table for a pair, from tokens that a ledger kept
-    evaluation/  scores and the model card
-    scaled/      pair v2: the table on the fitted scale
-    judged/      pair v2 on 2016-2017, against one frozen baseline
-    hearing/     pair v3: the same table as drafter, and a target that hears words
-    hours/       pair v4: pair v3 with rows of hourly bars whose hours have their size
+    evaluation/  scores, the walk forward, stress
 """

@@ -61,7 +61,7 @@ def test_what_people_read_is_left_out() -> None:
     ]
     assert not [one for one in changes() if one.startswith("constant: 3")], "a default"
     assert sites_of("gateway/telemetry/console.py", SAMPLE, {}) == []
-    assert sites_of("inference/training/train.py", SAMPLE, {}) == []
+    assert sites_of("inference/training/recorded.py", SAMPLE, {}) == []
 
 
 def test_a_planted_fault_is_one_change_and_a_program() -> None:

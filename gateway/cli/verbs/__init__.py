@@ -2,7 +2,7 @@
 
 Not here: printing more than the result.
 
-    train        train: the model pair, through the same code that made the bundled one
+    train        distill: a drafter from the forecasts on record
     evaluate     evaluate: forecasts on any folder against six baselines
     setup/       verbs that set an installation up and start it
     trade/       verbs of the desk

@@ -1,7 +1,5 @@
-"""train and distill: the model pair anew, or a drafter from this ledger's own forecasts."""
+"""distill: a drafter from this ledger's own forecasts."""
 
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,18 +11,7 @@ from gateway.cli.place import StateOption, settings_of
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
     app.command()(distill)
-
-
-def train(context: typer.Context) -> None:
-    """Train a model pair (hours); options go to the trainer.
-
-    Example: countersign train -- --help
-    """
-    # in a process of its own, so that this one never loads torch
-    done = subprocess.run([sys.executable, "-m", "inference.training", *context.args], check=False)
-    raise typer.Exit(done.returncode)
 
 
 def distill(

@@ -8,7 +8,7 @@ import numpy as np
 from inference.codec.bins import X_MAX, X_WIDTH, Z_SCALE, edge
 from inference.codec.vocabulary import N_BINS
 from inference.codec.volatility import FAST, FAST_WEIGHT, SLOW, WINSOR_SIGMAS
-from inference.training.data.series import CodedSeries, Floats, Ints
+from inference.training.series import CodedSeries, Floats, Ints
 
 EDGES: Final = np.asarray([edge(index) for index in range(N_BINS + 1)])
 """Scaled returns at the bins' edges [257]."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import kolmogorov, xlogy
 
-from inference.training.data.series import Floats
+from inference.training.series import Floats
 
 
 def kupiec(hits: Floats, level: float) -> float:

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
-from inference.training.data.series import Floats
 from inference.training.evaluation.score import EDGES, fair_crps, row_cdf, row_crps
+from inference.training.series import Floats
 
 FLOOR: Final = 1e-9
 """Least mass of a bin before the law is scaled to one: keeps a log score finite."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from inference.training.data.series import Floats, Ints
+from inference.training.series import Floats, Ints
 
 RUN_MONTHS: Final = {1: 1, 5: 2, 20: 3}
 """Months in one drawn run, by horizon in bars: longer than the overlap."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from inference.training.data.series import Floats
+from inference.training.series import Floats
 
 _PACKAGE: Final = Path(__file__).resolve().parents[3]
 

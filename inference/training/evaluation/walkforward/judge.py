@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from inference.errors import TrainingDataError
-from inference.training.data.series import Floats
 from inference.training.evaluation.walkforward.cache import ScoreCache, code_digest
 from inference.training.evaluation.walkforward.looks import FREE_UNTIL_US, Look, record_look
 from inference.training.evaluation.walkforward.report import figures
@@ -28,6 +27,7 @@ from inference.training.evaluation.walkforward.walk import (
     origins_of,
     walk,
 )
+from inference.training.series import Floats
 from inference.weights.registry import MANIFEST
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

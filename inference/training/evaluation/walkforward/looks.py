@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from inference.errors import TrainingDataError
-from inference.training.data.sources import TRAIN_END_US
+from inference.training.sources import TRAIN_END_US
 
 FREE_UNTIL_US: Final = TRAIN_END_US
 """Bars that close before 2016 may be looked at as often as you like."""

@@ -19,12 +19,12 @@ from inference.scale.fitted import NO_FIT, ScaleFit
 from inference.scale.fitting import Fits
 from inference.scale.ranges import range_variance
 from inference.snapshot import Bar, Frequency, Snapshot
-from inference.training.data.series import Floats, Ints
 from inference.training.evaluation.statistics.laws import binned
 from inference.training.evaluation.walkforward.rivals import Predicted
 from inference.training.evaluation.walkforward.series import History
-from inference.training.network.model import load_model
-from inference.training.network.sampling import bin_rows, fan_out
+from inference.training.model import load_model
+from inference.training.sampling import bin_rows, fan_out
+from inference.training.series import Floats, Ints
 from inference.weights.registry import TEXT_KIND, ModelPair, load_pair, load_table
 
 BARS: Final = 300

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from inference.training.data.series import Floats, Ints
 from inference.training.evaluation.statistics.backtests import (
     christoffersen,
     fissler_ziegel,
@@ -17,6 +16,7 @@ from inference.training.evaluation.statistics.backtests import (
 )
 from inference.training.evaluation.statistics.ratios import RatioEstimate, ScorePair, pooled
 from inference.training.evaluation.walkforward.walk import HORIZONS, TAIL, null_p_value
+from inference.training.series import Floats, Ints
 
 ORDER: Final = ("model", "table", "ewma", "fhs", "har-range", "garch-t", "gjr-t", "garch-hour")
 COVERED: Final = (50, 80, 90, 98)

@@ -27,9 +27,9 @@ from inference.scale.law import VarianceLaw, conditional_variances
 from inference.scale.schedule import fit_window
 from inference.scale.season import Season, fit_season, flattened
 from inference.snapshot import Frequency
-from inference.training.data.series import Floats
 from inference.training.evaluation.statistics.laws import BinnedLaw, from_cdf, from_residuals
 from inference.training.evaluation.walkforward.series import History
+from inference.training.series import Floats
 
 PATHS: Final = 500
 EWMA: Final = 0.94

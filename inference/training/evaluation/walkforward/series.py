@@ -23,8 +23,8 @@ import numpy as np
 
 from inference.errors import TrainingDataError
 from inference.snapshot import AssetClass, Frequency
-from inference.training.data.series import LARGEST_MOVE, Floats, Ints, without_split
-from inference.training.data.sources import asset_class_of
+from inference.training.series import LARGEST_MOVE, Floats, Ints, without_split
+from inference.training.sources import asset_class_of
 
 _SUFFIXES: Final = (".csv", ".csv.gz")
 _FOLDERS: Final = ("", "daily", "hourly")

@@ -11,7 +11,6 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from inference.training.data.series import Floats, Ints
 from inference.training.evaluation.statistics.backtests import acerbi_szekely
 from inference.training.evaluation.statistics.laws import (
     sample_crps,
@@ -20,6 +19,7 @@ from inference.training.evaluation.statistics.laws import (
 )
 from inference.training.evaluation.walkforward.rivals import LOOK_BACK, Predicted, rivals
 from inference.training.evaluation.walkforward.series import History
+from inference.training.series import Floats, Ints
 
 HORIZONS: Final = (1, 5, 20)
 TAIL: Final = 0.025

@@ -23,8 +23,7 @@ from gateway.launch.plan import development_plan, serving_plan
 from tests.doubles.officers import part_with_officers
 
 VERBS = (  # noqa: SIM905 - as they are typed
-    "run serve verify dump decisions show replay export receipt prove kill release"
-    " keygen settings train"
+    "run serve verify dump decisions show replay export receipt prove kill release keygen settings"
 ).split()
 
 

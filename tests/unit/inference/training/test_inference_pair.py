@@ -10,9 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from inference.codec.codec import ReturnCodec
-from inference.training.evaluation.card import model_card
-from inference.training.network.model import load_model
-from inference.training.network.sampling import bin_rows
+from inference.training.model import load_model
+from inference.training.sampling import bin_rows
 from tests.doubles.market_cases import snapshot_of, walk_closes
 
 PAIR = Path(__file__).resolve().parents[4] / "inference" / "models" / "pair_v1"
@@ -53,10 +52,6 @@ def test_the_data_manifest_names_sources_and_dates_and_no_row(manifest: dict[str
         "dropped",
     }
     assert all(set(source) == allowed for source in data["sources"])
-
-
-def test_the_card_is_the_manifests(manifest: dict[str, Any]) -> None:
-    assert (PAIR / "MODEL_CARD.md").read_text() == model_card(manifest)
 
 
 def test_the_shipped_draft_cannot_see_news() -> None:

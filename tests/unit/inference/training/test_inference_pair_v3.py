@@ -10,12 +10,9 @@ import torch
 
 from inference.codec import vocabulary as words
 from inference.codec.scaled import ScaledCodec, codec_named
-from inference.snapshot import Direction, EventType, Strength
-from inference.training.data.series import Floats
-from inference.training.hearing.bars import dose, law_of, one_event, rows_of, silent
-from inference.training.hearing.card import bars, hearing_card, words_page
-from inference.training.network.model import SmallLlama, load_model
-from inference.training.scaled.table_target import N_PAIRS
+from inference.snapshot import EventType
+from inference.training.model import SmallLlama, load_model
+from inference.training.series import Floats
 from inference.weights.registry import load_pair
 from inference.weights.teacher import Teacher
 
@@ -62,28 +59,11 @@ def test_it_loads_with_every_digest_and_is_small(manifest: dict[str, Any]) -> No
     assert sum(p.stat().st_size for p in PAIR.rglob("*") if p.is_file()) < 3_000_000
 
 
-def test_card_and_page_are_the_manifests(manifest: dict[str, Any]) -> None:
-    assert (PAIR / "MODEL_CARD.md").read_text() == hearing_card(manifest)
-    page = (ROOT / "docs" / "measured" / "words.md").read_text()
-    assert page == words_page(manifest)
-    for _, _, reached in bars(manifest):
-        assert ("not reached" in page) or reached
-
-
 def test_its_drafters_are_pair_v2s(manifest: dict[str, Any]) -> None:
     own, table = load_pair(PAIR).files, load_pair(TABLE_PAIR).files
     assert own["table.safetensors"] == table["table.safetensors"]
     assert own["draft/model.safetensors"] == table["target/model.safetensors"]
     assert manifest["data"]["rows_of_manifest"] == load_pair(TABLE_PAIR).manifest_digest
-
-
-@pytest.mark.parametrize("context", [16, 77, 128])
-def test_without_news_it_is_pair_v2_to_rounding(target: SmallLlama, context: int) -> None:
-    table = load_model(TABLE_PAIR / "target")
-    for group in range(N_PAIRS):
-        ids = prompt((), context, group)
-        own, theirs = rows_after(target, ids, 24), rows_after(table, ids, 24)
-        np.testing.assert_allclose(own, theirs, atol=2e-7)
 
 
 def test_an_echo_is_silent_beside_and_without_other_news(target: SmallLlama) -> None:
@@ -100,33 +80,6 @@ def test_words_mean_the_same_after_any_numbers_and_in_any_slot(target: SmallLlam
     np.testing.assert_allclose(rows_after(target, prompt(TAG, 128), 12), first, atol=1e-5)
     later = rows_after(target, prompt((*words.NO_NEWS, *TAG), 16), 12)
     np.testing.assert_allclose(later, first, atol=1e-5)
-
-
-def test_the_dose_is_what_the_manifest_says_and_meets_the_bars(
-    target: SmallLlama, manifest: dict[str, Any]
-) -> None:
-    found, said = dose(target), manifest["planted"]["dose"]
-    assert found["strong_positive_minus_negative"] == pytest.approx(
-        said["strong_positive_minus_negative"], abs=2e-4
-    )
-    assert found["strong_positive_minus_negative"] >= 0.25
-    assert found["monotone"]
-    assert found["echo_shift_max"] < 1e-5
-    assert all(1.2 <= ratio <= 2.0 for ratio in found["scheduled"].values())
-
-
-def test_an_effect_fades_with_age_and_with_the_bars_after_it(target: SmallLlama) -> None:
-    groups = np.arange(N_PAIRS)
-    middle = law_of(rows_of(target, groups, silent(N_PAIRS), 1)[:, 0])[0].mean()
-    kind, up, strong = EventType.MNA, Direction.POSITIVE, Strength.STRONG
-    first = [
-        law_of(rows_of(target, groups, one_event(kind, up, strong, age), 1)[:, 0])[0].mean()
-        for age in (0, 1, 4, 9)
-    ]
-    assert np.all(np.diff(first) < 0.0)
-    along = law_of(rows_of(target, groups, one_event(kind, up, strong), 20))[0].mean(axis=0)
-    assert along[0] > along[2] > along[6] > along[19]
-    assert abs(along[19] - middle) < 0.03
 
 
 def test_a_second_implementation_computes_the_same_rows(target: SmallLlama) -> None:

@@ -16,7 +16,7 @@ from inference.speculation.condense import condense
 from inference.speculation.evidence import Evidence, OtherFirst, judge
 from inference.speculation.rounds import Capture, DrafterKind
 from inference.speculation.seeds import trajectory_seeds
-from inference.training.network.model import load_model
+from inference.training.model import load_model
 from inference.weights.regeneration import Rows, compare, rows_of
 from inference.weights.registry import ModelPair, load_pair, load_table
 from inference.weights.teacher import Teacher, read_tensors

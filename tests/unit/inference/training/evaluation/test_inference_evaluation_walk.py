@@ -13,7 +13,6 @@ import pytest
 
 from inference.errors import TrainingDataError
 from inference.snapshot import AssetClass, Frequency
-from inference.training.data.series import Floats
 from inference.training.evaluation.walkforward.judge import EvaluationAsked, evaluate
 from inference.training.evaluation.walkforward.looks import Look, read_looks, record_look
 from inference.training.evaluation.walkforward.page import page, terminal
@@ -21,6 +20,7 @@ from inference.training.evaluation.walkforward.report import figures
 from inference.training.evaluation.walkforward.rivals import Garch, Predicted, rivals
 from inference.training.evaluation.walkforward.series import History, range_proxy, read_history
 from inference.training.evaluation.walkforward.walk import UnderTest, WalkPlan, origins_of, walk
+from inference.training.series import Floats
 from tests.doubles.judged_forecasters import SIGMA, Faulty, Leaking
 
 DAY_US = 86_400_000_000
