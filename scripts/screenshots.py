@@ -26,6 +26,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 
+from gateway.surfaces.web.doors import WATCH
+from gateway.surfaces.web.pages.table import PAGES as ROWS
+
 PACKAGES = ("chromium", "chromium-driver")
 WIDTHS = (1280, 360)
 FLAGS = (
@@ -44,30 +47,7 @@ FLAGS = (
     f"--window-size={WIDTHS[0]},1000",
 )
 SIGN_IN = "/sign-in"
-PAGES = (
-    "/",
-    "/?outcome=filled",
-    "/positions",
-    "/orders",
-    "/orders?state=all",
-    "/session",
-    "/feeds",
-    "/alarms",
-    "/flow",
-    "/fairness",
-    "/reviews",
-    "/scores",
-    "/engine-adds",
-    "/policy",
-    "/publications",
-    "/justifications",
-    "/approvals",
-    "/statement",
-    "/positions?account=agent",
-    "/ledger",
-    "/records/0",
-    "/kill",
-)
+PAGES = tuple(address for row in ROWS for address in row.addresses if row.action == WATCH)
 OUTCOMES = ("filled", "rejected_by_broker", "rejected", "held", "no_trade", "no_forecast")
 OWN_SCHEMES = ("data", "about", "chrome", "devtools")
 

@@ -4,7 +4,7 @@
 
 A new route needs a door (`Depends(allowed(ACTION))` in the API, `SignedIn` or `Posted` for a
 page), or an entry in `OPEN` with the reason why everybody may use it. A GET behind a door also
-needs an entry in `NOTED`: what a read is recorded as; an act of the table says it in its row. Then
+needs an entry in `NOTED`: what a read is recorded as; an act and a page say it in their rows. Then
 run `make docs`.
 """
 
@@ -22,6 +22,7 @@ from gateway.installation.keys.roles import MAY, Role
 from gateway.surfaces.access.bearer import Allowed, Door
 from gateway.surfaces.api.log import LogReader
 from gateway.surfaces.web.doors import Posted, SignedIn
+from gateway.surfaces.web.pages.table import PAGES
 
 IN: Final = "in"
 OPEN: Final[Mapping[tuple[str, str], str]] = {
@@ -39,33 +40,7 @@ OPEN: Final[Mapping[tuple[str, str], str]] = {
 """Route -> why everybody may use it."""
 
 NOTED: Final[Mapping[tuple[str, str], str]] = {
-    ("GET", "/"): "decisions",
-    ("GET", "/decisions/{decision_id}"): "decision/ID",
-    ("GET", "/baskets/{basket_id}"): "basket/ID",
-    ("GET", "/positions"): "positions/ACCOUNT",
-    ("GET", "/statement"): "statement/ACCOUNT/DAY",
-    ("GET", "/orders"): "orders",
-    ("GET", "/approvals"): "approvals",
-    ("GET", "/session"): "session",
-    ("GET", "/feeds"): "feeds",
-    ("GET", "/alarms"): "alarms",
-    ("GET", "/fairness"): "fairness",
-    ("GET", "/policy"): "policy",
-    ("GET", "/flow"): "flow",
-    ("GET", "/scores"): "scores",
-    ("GET", "/engine-adds"): "engine adds",
-    ("GET", "/reviews"): "reviews",
-    ("GET", "/reviews/{seq}"): "review/N",
-    ("GET", "/justifications"): "justifications",
-    ("GET", "/publications"): "publications",
-    ("GET", "/cases"): "cases",
-    ("GET", "/cases/{case_id}"): "case/ID",
-    ("GET", "/ledger"): "ledger",
     ("GET", "/live"): "nothing is read: says only that something happened",
-    ("GET", "/records/{seq}"): "record/N",
-    ("GET", "/records/{seq}/check"): "record/N",
-    ("GET", "/records/{seq}/{form}"): "record/N",
-    ("GET", "/kill"): "nothing is read: the form only",
     ("GET", "/v1/approvals"): "approvals",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/decisions/{decision_id}/sheet"): "sheet/ID",
@@ -81,6 +56,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/v1/engine-adds"): "engine adds",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
+    **{("GET", page.path): page.noted_for for page in PAGES},
     **{(act.method, act.path): act.noted_for for act in ACTS if act.is_read},
 }
 """Route -> what a read of it is recorded as."""

@@ -21,11 +21,10 @@ from gateway.surfaces.api.app import build_api
 from gateway.surfaces.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.surfaces.following import Following
 from gateway.surfaces.route_table import access_rows
-from gateway.surfaces.web.actions import DeskActions, DeskControls
 from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.forms import FormGuard
-from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.sessions import Sessions
+from gateway.surfaces.web.site import register
 from gateway.surfaces.web.views.lists import Views
 
 START_WITHIN_S = 10.0
@@ -51,7 +50,7 @@ def build_site(
     app = build_api(desk, keyring, entrance.refusals)
     app.state.privacy = privacy
     app.state.log = log
-    register(app, views, DeskActions(desk, app.state.flow_days), entrance, DeskControls(desk))
+    register(app, views, desk, entrance)
     access_rows(app)
     return app
 

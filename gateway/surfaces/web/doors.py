@@ -30,6 +30,7 @@ NEXT_CHARS_MAX: Final = 500
 WATCH: Final = "watch"
 LIVE: Final = "/live"
 """What a page that keeps itself fresh asks; such requests do not keep a session open."""
+KILL: Final = "/kill"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,9 @@ class NotSignedInError(Exception):
 
 
 class PageRefusedError(Exception):
-    """A page or a form is refused; answered with 403, this text and a link `back`."""
+    """A page or a form is refused; answered with `status`, this text and a link `back`."""
+
+    status = 403
 
     def __init__(self, heading: str, text: str, back: str = "/") -> None:
         super().__init__(text)

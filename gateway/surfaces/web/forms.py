@@ -1,6 +1,6 @@
 """Whether a request came from our own page: loopback, same origin, form token.
 
-Not here: who is signed in (`sessions`), who may (`doors`), what a post does (`pages`).
+Not here: who is signed in (`sessions`), who may (`doors`), what a post does (`pages.buttons`).
 
 Rules:
 - A page is served to loopback only, under a loopback host name (a foreign name that resolves to us

@@ -18,8 +18,9 @@ from gateway.desk.agents.happenings import HAPPENING_KINDS
 from gateway.surfaces.access.refusals import AccessReason, Refusals
 from gateway.surfaces.following import LIFE_S, EventStream, Following, TooManyError
 from gateway.surfaces.web.doors import Entrance, Person, person_of, reader_of
+from gateway.surfaces.web.pages.table import PAGES
 
-LIVE_PAGES: Final = frozenset({"/", "/approvals", "/positions", "/session", "/ledger"})
+LIVE_PAGES: Final = frozenset(one.path for one in PAGES if one.fresh)
 CHANGES: Final = (
     *HAPPENING_KINDS,
     Kind.MARK_TAKEN,

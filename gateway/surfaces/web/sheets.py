@@ -7,7 +7,7 @@ Rules:
 - Templates escape everything; the only HTML made elsewhere is in `plots`, which escapes its text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,16 +16,17 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gateway.surfaces.web.doors import SIGN_IN, WATCH, person_of
+from gateway.desk.desk import Desk
+from gateway.surfaces.web.doors import KILL, SIGN_IN, WATCH, person_of
 from gateway.surfaces.web.forms import FormGuard
 from gateway.surfaces.web.live import LIVE_PAGES, is_live, toggled
-from gateway.surfaces.web.views.formats import FILTERS
-from gateway.surfaces.web.views.lists import PageFrame
+from gateway.surfaces.web.pages.table import PAGES
+from gateway.surfaces.web.views.formats import FILTERS, when
+from gateway.surfaces.web.views.lists import PageFrame, Views
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 MESSAGE: Final = "message.html"
-KILL: Final = "/kill"
-STOPS: Final = "/stops"
+MENU: Final = tuple((one.path, one.title) for one in PAGES if one.menu)
 SIGN_OUT: Final = "/sign-out"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
@@ -47,27 +48,11 @@ SCRIPTED: Final = HEADERS | {
 class Sheets:
     """Renders templates as pages."""
 
-    def __init__(
-        self,
-        guard: FormGuard,
-        *,
-        frame: Callable[[], PageFrame],
-        kill_state: Callable[[], tuple[int, bool]],
-        book_state: Callable[[], str],
-        stops: Callable[[], tuple[str, ...]] = tuple,
-        drilled: Callable[[], str] = str,
-        tick_of: Callable[[str], int] = lambda _: 1,
-    ) -> None:
-        """Load the templates; `frame` reads the ledger, the others do not.
-
-        `tick_of` returns one price step of an instrument, in cents.
-        """
-        self._stops = stops
-        self._drilled = drilled
-        self._book_state = book_state
+    def __init__(self, guard: FormGuard, views: Views, desk: Desk) -> None:
+        """Load the templates."""
         self._guard = guard
-        self._frame = frame
-        self._kill_state = kill_state
+        self._views = views
+        self._desk = desk
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
@@ -76,7 +61,7 @@ class Sheets:
             lstrip_blocks=True,
         )
         self._templates.filters.update(FILTERS)
-        self._templates.globals["tick_of"] = tick_of
+        self._templates.globals["tick_of"] = self._tick_of
 
     def page(
         self,
@@ -84,6 +69,7 @@ class Sheets:
         template: str,
         values: Mapping[str, object],
         *,
+        title: str = "",
         status: int = 200,
         here: str = "",
         plain: bool = False,
@@ -91,13 +77,14 @@ class Sheets:
         """Return a rendered template; a plain page does not read the ledger."""
         person = person_of(request)
         session = "" if person is None else person.session
-        epoch, killed = self._kill_state()
-
+        own, (epoch, killed) = self._desk.own, self._desk.kill_switch.state
         watches = person is not None and person.may(WATCH)
         fresh = watches and is_live(request, here)
         html = self._templates.get_template(template).render(
+            title=title,
             here=here,
-            frame=PageFrame() if plain else self._frame(),
+            menu=MENU,
+            frame=PageFrame() if plain else self._views.frame(),
             plain=plain,
             person=person,
             watches=watches,
@@ -107,13 +94,12 @@ class Sheets:
             token=partial(self._guard.token, session),
             killed=killed,
             kill_epoch=epoch,
-            book=self._book_state(),
+            book=own.section.differences.state,
             stops=self._stops(),
-            drilled=self._drilled(),
+            drilled="" if own.drills is None else own.drills.newest,
             sign_in=SIGN_IN,
             sign_out=SIGN_OUT,
             kill=KILL,
-            stop=STOPS,
             **values,
         )
         headers = SCRIPTED if fresh else HEADERS
@@ -124,4 +110,16 @@ class Sheets:
     ) -> Response:
         """Return a page of one message with a link back; it needs no ledger."""
         values = {"heading": heading, "text": text, "back": back}
-        return self.page(request, MESSAGE, values, status=status, plain=True)
+        return self.page(request, MESSAGE, values, title=heading, status=status, plain=True)
+
+    def _tick_of(self, instrument: str) -> int:
+        """Return one price step of an instrument in minor units; 1 if it is not listed."""
+        listed = self._desk.own.instruments.get(instrument)
+        return 1 if listed is None else listed.tick_minor
+
+    def _stops(self) -> tuple[str, ...]:
+        """Return a line for each stop in force, from memory."""
+        return tuple(
+            f"{one.stop.value} is in force: pressed by {one.actor} at {when(one.recorded_at_us)}."
+            for one in self._desk.own.section.stops.open()
+        )

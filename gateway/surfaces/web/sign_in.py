@@ -109,7 +109,9 @@ class SignIn:
 
     def _form(self, request: Request, following: str, fault: str, status: int) -> Response:
         values = {"following": own_path(following), "fault": fault}
-        answer = self._sheets.page(request, "sign_in.html", values, status=status, plain=True)
+        answer = self._sheets.page(
+            request, "sign_in.html", values, title="Sign in", status=status, plain=True
+        )
         if status == 401:  # noqa: PLR2004 - RFC 9110, section 15.5.2
             answer.headers["WWW-Authenticate"] = "Bearer"
         return answer

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.errors import IdempotencyConflictError
@@ -20,13 +19,10 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
 from gateway.walk.journal.words import AnnotationSort
 from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.page_desk import page_desk
 
 HOME = "http://127.0.0.1:8700"
 AUDITOR = Caller(name="auditor", role=Role.AUDITOR)
@@ -111,11 +107,7 @@ def test_show_and_page_have_the_words_and_escape_them(desk: MemoryDesk, tmp_path
     shown = decision_document(reader_of(desk), TABLE, decision)
     assert [one["seq"] for one in shown["annotations"]] == [seq]
     assert [one.seq for one in annotations_of(reader_of(desk), decision)] == [seq]
-    app, door = FastAPI(), entrance(tmp_path / "door")
-    register(app, Views(reader_of(desk), TABLE), DeskActions(desk.small.desk), door)
-    browser = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000))
-    sign_in(browser, door.keyring.token("approver"))
-    page = browser.get(f"/decisions/{decision}").raise_for_status().text
+    page = page_desk(tmp_path, desk).read(f"/decisions/{decision}", "approver")
     assert "What persons remarked" in page
     assert "auditor, auditor" in page
     assert "dissent: sell instead" in page

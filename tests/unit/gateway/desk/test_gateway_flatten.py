@@ -15,11 +15,11 @@ from gateway.errors import RequestError, StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
-from gateway.surfaces.web.actions import DeskControls
 from gateway.walk.journal.control.scope import AgentScoped
 from risk.state.state import Stop
 from tests.doubles.adjusting import adjusted
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.page_desk import page_desk
 from tests.doubles.small_desk import RUN
 
 ADA = Caller(name="ada", role=Role.OPERATOR)
@@ -159,10 +159,13 @@ def test_a_second_flatten_asks_for_nothing_twice(desk: MemoryDesk) -> None:
     assert len(desk.small.broker.orders) == 1
 
 
-def test_the_pages_button_only_tells_until_its_box_is_ticked(desk: MemoryDesk) -> None:
+def test_the_pages_button_only_tells_until_its_box_is_ticked(
+    desk: MemoryDesk, tmp_path: Path
+) -> None:
     hold(desk, AGENT_ACCOUNT)
-    controls = DeskControls(desk.small.desk)
-    assert "would ask for: sell 40 SPXN" in controls.press(ADA, "flatten", "risk off")
+    pages = page_desk(tmp_path, desk)
+    told = pages.press("operator", "/stops/flatten", reason="risk off")
+    assert "would ask for: sell 40 SPXN" in told
     assert desk.small.broker.orders == []
-    assert "approved" in controls.press(ADA, "flatten", "risk off", sure=True)
+    assert "approved" in pages.press("operator", "/stops/flatten", reason="risk off", sure="yes")
     assert len(desk.small.broker.orders) == 1

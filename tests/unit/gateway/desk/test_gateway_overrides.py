@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from audit.evidence.bundle import overrides_of
 from audit.records.kinds import Kind
@@ -30,9 +28,6 @@ from gateway.evidence.answers.trades import approval_answer
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.log_id import log_id
 from gateway.installation.policies import policy
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.oversight.overrides import Overrides
 from gateway.walk.projections.stops import Stops
 from risk.forms.canonical import canonical_bytes
@@ -40,7 +35,7 @@ from risk.policy.policy import policy_document
 from risk.state.state import Stop
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.page_desk import page_desk
 from tests.doubles.small_desk import RUN
 
 
@@ -321,23 +316,15 @@ def test_both_officers_must_sign_these_very_terms(desk: MemoryDesk) -> None:
     assert desk.log.of_kind(Kind.OVERRIDE_GRANTED) == []
 
 
-def page_of(desk: MemoryDesk, folder: Path, path: str) -> str:
-    """Return a page as an approver sees it."""
-    app, door = FastAPI(), entrance(folder / "door")
-    views = Views(cast("LedgerReader", desk.log), TABLE)
-    register(app, views, DeskActions(desk.small.desk), door)
-    browser = TestClient(app, base_url="http://127.0.0.1:8700", client=("127.0.0.1", 40_000))
-    sign_in(browser, door.keyring.token("approver"))
-    return browser.get(path).raise_for_status().text
-
-
 def test_the_queue_says_what_an_override_lifts(desk: MemoryDesk, tmp_path: Path) -> None:
     grant(desk, rule="R04", check="notional")
     assert desk.ask(1_500, exposure_bp=9_900).result == "held"
     own = desk.small.desk.own
     (line,) = hold_list(own.reader, own.orders, own.dispatching.wall_us).waiting
     assert line.lifted == ("R04 notional",)
-    assert "exceptional override</span> lifts R04 notional" in page_of(desk, tmp_path, "/approvals")
+    assert "exceptional override</span> lifts R04 notional" in page_desk(tmp_path, desk).read(
+        "/approvals", "approver"
+    )
 
 
 def test_ask_and_page_and_bundle_say_under_what_the_order_left(
@@ -355,7 +342,7 @@ def test_ask_and_page_and_bundle_say_under_what_the_order_left(
     assert f"with R06 position lifted by override {'0f' * 16}" in said
     records = tuple(desk.log.records(stream=f"decision/{used}"))
     assert [one.seq for one in overrides_of(reader, records)] == [seq]
-    page = page_of(desk, tmp_path, f"/decisions/{used}")
+    page = page_desk(tmp_path, desk).read(f"/decisions/{used}", "approver")
     assert "R06 position was lifted once for this order: compliance and risk signed" in page
     assert f'href="/records/{seq}"' in page
     assert "the index is rebalanced tonight" in page

@@ -16,10 +16,9 @@ from gateway.desk.officers import stops as stopping
 from gateway.errors import StopRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.log_id import log_id
-from gateway.surfaces.web.actions import DeskControls
 from gateway.walk.projections.stops import Stops, open_cancel_all
 from risk.state.state import Stop
-from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 
 
 @pytest.fixture
@@ -255,18 +254,6 @@ def test_a_request_without_an_order_ends_at_the_next_logon(desk: MemoryDesk) -> 
     assert outcome.body["confirmed"] == []
     own.cancel_all.go_on()
     assert len(desk.log.of_kind(Kind.CANCEL_ALL_OUTCOME)) == 1
-
-
-def test_the_buttons_do_what_they_say(desk: MemoryDesk) -> None:
-    controls = DeskControls(desk.small.desk)
-    assert controls.press(APPROVER, "pause", "lunch").startswith("pause is in force")
-    assert controls.press(APPROVER, "reduce-only", "lunch").startswith("reduce-only is in force")
-    assert [line.split()[0] for line in controls.stops()] == ["pause", "reduce-only"]
-    with pytest.raises(StopRefusedError):
-        controls.press(AGENT, "resume", "mine")
-    assert controls.press(APPROVER, "resume", "over").startswith("Ended: pause, reduce-only")
-    assert controls.press(APPROVER, "cancel-all", "over").startswith("0 orders")
-    assert (controls.stops(), controls.drilled()) == ((), "")
 
 
 def test_a_drill_is_on_record_with_its_times_and_stops_nothing(desk: MemoryDesk) -> None:

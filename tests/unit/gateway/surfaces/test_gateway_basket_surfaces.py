@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.evidence.bundle import baskets_of
@@ -18,11 +17,8 @@ from gateway.installation.local.client import DoorAnswer
 from gateway.installation.settings import Settings
 from gateway.launch.commands import orders
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.memory_desk import TABLE, MemoryDesk
+from tests.doubles.page_desk import page_desk
 
 HOME = "http://127.0.0.1:8700"
 LEGS: list[dict[str, Any]] = [
@@ -32,11 +28,6 @@ LEGS: list[dict[str, Any]] = [
 PASSES = {"client_key": "whole", "legs": LEGS}
 LARGE = {**LEGS[1], "target_exposure_bp": 90_000, "max_qty_lots": 1_000_000}
 STOPS = {"client_key": "whole", "legs": [LEGS[0], LARGE]}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def asked(
@@ -85,11 +76,7 @@ def test_the_pages_of_a_leg_and_of_the_whole_name_each_other(
 ) -> None:
     said = asked(desk, "agent", "POST", "/v1/baskets", STOPS)[1]
     assert said["result"] == "stopped"
-    app, door = FastAPI(), entrance(tmp_path / "door")
-    reader = cast("LedgerReader", desk.log)
-    register(app, Views(reader, TABLE), DeskActions(desk.small.desk), door)
-    browser = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000))
-    sign_in(browser, door.keyring.token("approver"))
+    browser = page_desk(tmp_path, desk).browser("approver")
     first, second = (one["decision_id"] for one in said["legs"])
     page = browser.get(f"/decisions/{first}").raise_for_status().text
     assert f'href="{said["permalink"]}"' in page

@@ -1,16 +1,14 @@
 """A person checks a record in a real browser: the page's own script, real bytes, real WebCrypto."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
 
 import httpx
 import psycopg
 import pytest
-from fastapi import FastAPI
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -25,24 +23,13 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
-from gateway.desk.bodies.order_requests import OrderLine
-from gateway.desk.bodies.requests import WouldPass
-from gateway.desk.holds.waiting import HoldList
-from gateway.desk.intake.foreign import ForeignLine
-from gateway.desk.officers.oversight.case_files import CaseLook
-from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
-from gateway.evidence.answers.days import FlowReport
-from gateway.evidence.answers.engine_adds import EngineAdds
-from gateway.evidence.answers.outcomes import Scores
-from gateway.installation.keys.keyring import Caller
 from gateway.installation.settings import ApiSettings
 from gateway.surfaces.server import Server
-from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.views.lists import Views
 from scripts.screenshots import find_browser, open_browser
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.cosigners import QUANTUM_SAFE, Cosigner
-from tests.doubles.page_person import entrance
+from tests.doubles.page_desk import page_desk
 
 pytestmark = pytest.mark.postgres
 RECORDS = 11
@@ -52,109 +39,19 @@ KEYS: dict[str, str] = {}
 CONFIG = partial(LedgerConfig, checkpoint_every_s=0)
 
 
-class NoDesk:
-    """The pages' actions of a gateway that trades nothing."""
-
-    def note_read(self, reader: Caller, what: str) -> None:
-        assert (reader.name, what.partition("/")[0]) == ("auditor", "record")
-
-    def session(self) -> None:
-        """No session."""
-
-    def feeds(self) -> None:
-        pass
-
-    def cases(self) -> tuple[CaseLook, ...]:
-        raise NotImplementedError
-
-    def case(self, case_id: str) -> tuple[CaseLook, str]:
-        raise NotImplementedError(case_id)
-
-    def scores(self) -> Scores:
-        raise NotImplementedError
-
-    def engine_adds(self, account: str) -> EngineAdds:
-        raise NotImplementedError
-
-    def own_acts(self) -> NoReturn:
-        raise NotImplementedError
-
-    def reviews(self) -> tuple[ReviewLook, ...]:
-        raise NotImplementedError
-
-    def review(self, caller: Caller, seq: int) -> tuple[ReviewLook, tuple[ReviewItem, ...]]:
-        raise NotImplementedError(caller, seq)
-
-    def answer_review(
-        self, caller: Caller, seq: int, decision_id: str, answer: str, note: str
-    ) -> str:
-        raise NotImplementedError(caller, seq, decision_id, answer, note)
-
-    def flow(self, first: str, last: str) -> FlowReport:
-        raise NotImplementedError(first, last)
-
-    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
-        raise NotImplementedError(caller, live, limit)
-
-    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
-        raise NotImplementedError(caller, live, limit)
-
-    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
-        raise NotImplementedError(caller, name, client_key, reason)
-
-    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
-        raise NotImplementedError(caller, name, request)
-
-    def tick_of(self, instrument: str) -> int:
-        return 1 if instrument else 0
-
-    def price_unit_of(self, instrument: str) -> tuple[int, str]:
-        return self.tick_of(instrument), "USD"
-
-    def book_state(self) -> str:
-        """No difference."""
-        return "ready"
-
-    def kill_state(self) -> tuple[int, bool]:
-        return 0, False
-
-    def kill(self, caller: Caller, reason: str) -> str:
-        raise NotImplementedError
-
-    def holds(self) -> HoldList:
-        raise NotImplementedError
-
-    def would_pass(self, decision_id: str) -> WouldPass | None:
-        raise AssertionError(f"not asked here: {decision_id}")
-
-    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
-        raise NotImplementedError(caller, decision_id)
-
-    def answer_hold(
-        self,
-        caller: Caller,
-        decision_id: str,
-        *,
-        approve: bool,
-        digests: tuple[str, str],
-        note: str,
-    ) -> str:
-        raise NotImplementedError
-
-
 @contextmanager
 def served(dsn: str, policy: bytes | None = None) -> Iterator[str]:
     """Serve the pages of a ledger; yield their address."""
-    reader = LedgerReader(dsn)
-    app, server = FastAPI(), Server(ApiSettings(port=0))
+    reader, server = LedgerReader(dsn), Server(ApiSettings(port=0))
     parsed = None if policy is None else QuorumPolicy.parse(policy)
-    with TemporaryDirectory(prefix="countersign-keys-") as folder:
-        door = entrance(Path(folder))
-        register(app, Views(reader, policy=parsed), NoDesk(), door)
-        server.start(app)
-        KEYS[server.address] = door.keyring.token("auditor")
+    with TemporaryDirectory(prefix="countersign-pages-") as folder:
+        pages = page_desk(Path(folder), views=Views(reader, policy=parsed))
+        server.start(pages.app)
+        KEYS[server.address] = pages.door.keyring.token("auditor")
         yield server.address
         server.stop()
+        seen = {(who, what.partition("/")[0]) for who, what in pages.reads()}
+        assert seen == {("auditor", "record")}
     reader.close()
 
 

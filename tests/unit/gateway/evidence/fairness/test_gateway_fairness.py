@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from msgspec.structs import replace as with_fields
 
@@ -16,13 +15,10 @@ from gateway.errors import RequestError
 from gateway.evidence.fairness.gathering import WINDOW_KINDS, gathered
 from gateway.evidence.fairness.report import differing, report_text, root_by, run_tests
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.fairness import FairnessTested, fairness_tested
 from gateway.walk.journal.run import Listing, feed_mark, instrument_listed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.page_desk import page_desk
 from tests.doubles.walk_scenes import quantity
 
 DAY, NEXT = "2018-01-02", "2018-01-03"
@@ -191,19 +187,16 @@ def test_a_run_of_another_log_or_without_form_is_refused(
 def test_the_page_shows_a_run_with_all_of_its_tests_and_no_script(
     desk: MemoryDesk, tmp_path: Path
 ) -> None:
-    app, door = FastAPI(), entrance(tmp_path / "door")
-    register(app, Views(reader(desk)), DeskActions(desk.small.desk), door)
-    browser = TestClient(app, base_url="http://127.0.0.1:8700", client=("127.0.0.1", 40_000))
-    sign_in(browser, door.keyring.token("approver"))
-    assert "No test was run yet" in browser.get("/fairness").raise_for_status().text
+    pages = page_desk(tmp_path, desk)
+    assert "No test was run yet" in pages.read("/fairness")
     (record,) = desk.log.append(fairness_tested(planted(run(desk))))
-    page = browser.get(f"/fairness?run={record.seq}").raise_for_status().text
+    page = pages.read(f"/fairness?run={record.seq}")
     assert "W8 compares what clients were allotted" in page
     assert f"--check {record.seq}" in page
     assert "<script" not in page
     assert page.count("<svg") == 1
     assert "north-america, 40 cases: 70.0 %, flagged" in page
-    assert "No test was run yet" in browser.get("/fairness?run=0").text
+    assert "No test was run yet" in pages.read("/fairness?run=0")
 
 
 def planted(made: FairnessTested) -> FairnessTested:

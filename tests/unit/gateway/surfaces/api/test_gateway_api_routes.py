@@ -4,7 +4,6 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,14 +20,9 @@ from gateway.surfaces.api.app import FIELD_CHARS_MAX, STATUS, build_api
 from gateway.surfaces.api.log import FOR_EVER
 from gateway.surfaces.limits import BODY_BYTES_MAX
 from tests.doubles.busy_threads import busy
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 INTENT = {"client_key": "k-1", "instrument": "SPXN", "target_exposure_bp": 2_000}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What every route has in common: days are read or refused in words, and HEAD is as GET."""
 
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -9,14 +8,9 @@ from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from gateway.surfaces.api.app import build_api
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 HOME = "http://127.0.0.1:8700"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -26,7 +25,7 @@ from gateway.surfaces.following import (
     TooManyError,
 )
 from risk.intent import Side
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 EVENTS = "/v1/events"
 SCOPE = KeyScope(
@@ -38,11 +37,6 @@ SCOPE = KeyScope(
     expires_us=1 << 52,
     account="one",
 )
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def follow(desk: MemoryDesk, name: str, *, last: int | None = 0) -> list[dict[str, Any]]:

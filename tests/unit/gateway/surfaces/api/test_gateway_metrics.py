@@ -1,20 +1,12 @@
 """GET /metrics: every figure is in the table, nothing of a decision is in it, only keys open it."""
 
-from pathlib import Path
-
-import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from audit.records.kinds import Kind
 from gateway.surfaces.api.app import build_api
 from gateway.telemetry.metrics import METRICS
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def client(desk: MemoryDesk) -> TestClient:

@@ -4,22 +4,15 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.evidence.answers.engine_adds import engine_adds
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.doors import Entrance
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.page_desk import page_desk
 from tests.doubles.scaled_desk import scaled_desk
-
-HOME = "http://127.0.0.1:8700"
 
 
 @pytest.fixture(scope="module")
@@ -27,32 +20,18 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> MemoryDesk:
     return scaled_desk(tmp_path_factory.mktemp("page"), 4)
 
 
-def browser_of(desk: MemoryDesk, folder: Path) -> TestClient:
-    app, door = FastAPI(), _door(folder)
-    views = Views(cast("LedgerReader", desk.log), desk.small.table)
-    register(app, views, DeskActions(desk.small.desk), door)
-    client = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000), follow_redirects=False)
-    sign_in(client, door.keyring.token("auditor"))
-    return client
-
-
-def _door(folder: Path) -> Entrance:
-    return entrance(folder / "door")
-
-
 def test_the_page_shows_what_differs_and_that_one_path_is_no_evidence(
     played: MemoryDesk, tmp_path: Path
 ) -> None:
-    answer = browser_of(played, tmp_path).get("/engine-adds")
-    assert answer.status_code == 200
-    assert "One path over part of one year is no evidence of skill." in answer.text
-    assert "Too few days for an interval" in answer.text
+    page = page_desk(tmp_path, played).read("/engine-adds")
+    assert "One path over part of one year is no evidence of skill." in page
+    assert "Too few days for an interval" in page
     found = engine_adds(cast("LedgerReader", played.log))
-    assert found.document()["title"] in answer.text
+    assert found.document()["title"] in page
     assert found.compared == 4
     assert found.differing
     for one in found.differing.values():
-        assert f"/decisions/{one.decision_id}" in answer.text
+        assert f"/decisions/{one.decision_id}" in page
     (noted,) = played.log.of_kind(Kind.READ_RECORDED)[-1:]
     assert noted.body["object"] == "engine adds"
 
@@ -60,25 +39,25 @@ def test_the_page_shows_what_differs_and_that_one_path_is_no_evidence(
 def test_without_twins_the_page_says_what_it_needs(tmp_path: Path) -> None:
     desk = memory_desk(tmp_path, live=False)
     desk.small.play(2)
-    answer = browser_of(desk, tmp_path).get("/engine-adds")
-    assert "needs a model pair of codec 2" in answer.text
-    assert "2 (no fitted scale)" in answer.text
+    page = page_desk(tmp_path, desk).read("/engine-adds")
+    assert "needs a model pair of codec 2" in page
+    assert "2 (no fitted scale)" in page
 
 
 def test_a_decisions_page_has_the_twin_or_why_there_is_none(
     played: MemoryDesk, tmp_path: Path
 ) -> None:
     (judged, *_) = played.log.of_kind(Kind.GJR_JUDGED)
-    browser = browser_of(played, tmp_path)
-    page = browser.get(f"/{judged.stream.replace('decision', 'decisions')}").text
+    pages = page_desk(tmp_path, played)
+    page = pages.read(f"/{judged.stream.replace('decision', 'decisions')}")
     assert 'id="gjr-twin"' in page
     assert "Parameters fitted by" in page
     assert "The GJR twin aims at" in page
     plain = memory_desk(tmp_path / "plain", live=False)
     plain.small.play(1)
     (twin,) = plain.log.of_kind(Kind.GJR_MADE)
-    other = browser_of(plain, tmp_path / "plain")
-    said = other.get(f"/{twin.stream.replace('decision', 'decisions')}").text
+    other = page_desk(tmp_path / "plain", plain)
+    said = other.read(f"/{twin.stream.replace('decision', 'decisions')}")
     assert "does not apply, because return-codec-1" in said
 
 

@@ -1,51 +1,28 @@
 """A page keeps itself fresh for who asks; without that no page has a script."""
 
-from pathlib import Path
 from typing import cast
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
 from gateway.surfaces.following import Following
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.doors import Entrance
 from gateway.surfaces.web.live import LIVE_PAGES
-from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.sessions import IDLE_S, Sessions
-from gateway.surfaces.web.views.lists import Views
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.memory_desk import MemoryDesk
+from tests.doubles.page_desk import PageDesk
 from tests.doubles.set_clock import SetClock
 
-HOME = "http://127.0.0.1:8700"
 CLOCK = SetClock()
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path / "desk")
-
-
-@pytest.fixture
-def door(tmp_path: Path) -> Entrance:
-    made = entrance(tmp_path / "door")
-    sessions = Sessions(made.keyring, CLOCK.monotonic_us)
-    return Entrance(
-        keyring=made.keyring, sessions=sessions, refusals=made.refusals, guard=made.guard
-    )
-
-
-@pytest.fixture
-def browser(desk: MemoryDesk, door: Entrance) -> TestClient:
-    app = FastAPI()
-    reader = cast("LedgerReader", desk.log)
-    app.state.following = Following(lambda: reader)
-    register(app, Views(reader, desk.small.table), DeskActions(desk.small.desk), door)
-    client = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000), follow_redirects=False)
-    sign_in(client, door.keyring.token("auditor"))
-    return client
+def browser(pages: PageDesk) -> TestClient:
+    reader = cast("LedgerReader", pages.desk.log)
+    pages.app.state.following = Following(lambda: reader)
+    sessions = Sessions(pages.door.keyring, CLOCK.monotonic_us)
+    object.__setattr__(pages.door, "sessions", sessions)
+    return pages.browser("auditor")
 
 
 @pytest.mark.parametrize("page", sorted(LIVE_PAGES))

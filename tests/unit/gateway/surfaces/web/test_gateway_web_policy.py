@@ -1,44 +1,20 @@
 """The page of the policy in force shows where each number comes from, and the trials."""
 
 from pathlib import Path
-from typing import cast
 
-import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.store.reader import LedgerReader
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.policies.packs import packs_by_code
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.oversight.trials import policy_tried
 from gateway.walk.journal.run import policy_activated
 from risk.policy.merging import merged
 from risk.policy.policy import parse_policy, policy_digest
 from risk.policy.signing import SignedPolicy, sign_policy
 from risk.policy.trial import trial_bytes, trial_document
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
+from tests.doubles.memory_desk import MemoryDesk
 
-HOME = "http://127.0.0.1:8700"
 DESK = Path(__file__).parents[5] / "risk/policy/policies/desk.json"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path / "desk")
-
-
-@pytest.fixture
-def browser(desk: MemoryDesk, tmp_path: Path) -> TestClient:
-    app, door = FastAPI(), entrance(tmp_path / "door")
-    views = Views(cast("LedgerReader", desk.log), desk.small.table)
-    register(app, views, DeskActions(desk.small.desk), door)
-    client = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000), follow_redirects=False)
-    sign_in(client, door.keyring.token("auditor"))
-    return client
 
 
 def test_a_policy_of_format_1_names_no_pack(browser: TestClient) -> None:

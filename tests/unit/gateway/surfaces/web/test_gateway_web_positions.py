@@ -1,6 +1,5 @@
 """The positions page shows the book that the rules use, over all runs of its account."""
 
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,13 +12,8 @@ from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.projections.standing import Standing
 from tests.doubles.adjusting import adjusted
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.small_desk import RUN
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def views(desk: MemoryDesk) -> Views:

@@ -1,25 +1,15 @@
 """The session page shows what the FIX child told, and the monitor's route its numbers."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import cast
 
-import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.store.reader import LedgerReader
 from fix.dialects.profile import simulator_profile
 from fix.session.link import Frame, SessionState
 from gateway.surfaces.api.app import build_api
-from gateway.surfaces.web.actions import DeskActions
-from gateway.surfaces.web.pages import register
-from gateway.surfaces.web.views.lists import Views
 from gateway.telemetry.session import session_status
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-from tests.doubles.page_person import entrance, sign_in
-
-HOME = "http://127.0.0.1:8700"
+from tests.doubles.memory_desk import MemoryDesk
+from tests.doubles.page_desk import PageDesk
 
 VITALS: Frame = {
     "at_us": 9_000_000,
@@ -37,21 +27,6 @@ VITALS: Frame = {
 }
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path / "desk")
-
-
-def shown(desk: MemoryDesk, folder: Path) -> str:
-    """The page as an auditor sees it."""
-    door, app = entrance(folder / "door"), FastAPI()
-    views = Views(cast("LedgerReader", desk.log), desk.small.table)
-    register(app, views, DeskActions(desk.small.desk), door)
-    client = TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000), follow_redirects=False)
-    sign_in(client, door.keyring.token("auditor"))
-    return client.get("/session").text
-
-
 def tell(desk: MemoryDesk, vitals: Frame, state: SessionState = SessionState.RECONCILING) -> None:
     """Let the desk's session be in this state."""
     status = session_status(
@@ -67,10 +42,10 @@ def tell(desk: MemoryDesk, vitals: Frame, state: SessionState = SessionState.REC
 
 
 def test_the_page_has_state_numbers_gaps_throttle_messages_and_progress(
-    desk: MemoryDesk, tmp_path: Path
+    desk: MemoryDesk, pages: PageDesk
 ) -> None:
     tell(desk, VITALS)
-    text = shown(desk, tmp_path)
+    text = pages.read("/session")
     for words in ("reconciling", "1,234", ">567<", "567 to 570", "3 of 5 orders answered"):
         assert words in text
     for words in ("we asked for 567 on", "ExecutionReport", "OrderCancelRequest", "2.0 s ago"):
@@ -82,10 +57,10 @@ def test_the_page_has_state_numbers_gaps_throttle_messages_and_progress(
 
 
 def test_a_session_that_is_down_has_a_page_without_figures(
-    desk: MemoryDesk, tmp_path: Path
+    desk: MemoryDesk, pages: PageDesk
 ) -> None:
     tell(desk, {}, SessionState.DOWN)
-    text = shown(desk, tmp_path)
+    text = pages.read("/session")
     assert ">down<" in text
     assert "Nothing has passed yet" in text
 

@@ -4,168 +4,40 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.store.reader import LedgerReader
-from gateway.desk.bodies.order_requests import OrderLine
-from gateway.desk.bodies.requests import WouldPass
-from gateway.desk.holds.waiting import HoldList
-from gateway.desk.intake.foreign import ForeignLine
-from gateway.desk.officers.oversight.case_files import CaseLook
-from gateway.desk.officers.oversight.reviews import ReviewItem, ReviewLook
-from gateway.evidence.answers.days import FlowReport
-from gateway.evidence.answers.engine_adds import EngineAdds
-from gateway.evidence.answers.outcomes import Scores
-from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.settings import ApiSettings
 from gateway.surfaces.server import Server
 from gateway.surfaces.web.doors import Entrance
-from gateway.surfaces.web.pages import register
 from gateway.surfaces.web.sign_in import DELAY_S, DELAYED_MAX
-from gateway.surfaces.web.views.lists import Views
-from tests.doubles.page_person import KeptDrafts, entrance, sign_in
-
-HOME = "http://127.0.0.1:8700"
-OWN = {"Origin": HOME}
-NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=2"
-
-
-class NoDesk:
-    """The pages' actions of a gateway that does nothing."""
-
-    def note_read(self, reader: Caller, what: str) -> None:
-        raise NotImplementedError((reader, what))
-
-    def session(self) -> None:
-        """No session."""
-
-    def feeds(self) -> None:
-        pass
-
-    def cases(self) -> tuple[CaseLook, ...]:
-        raise NotImplementedError
-
-    def case(self, case_id: str) -> tuple[CaseLook, str]:
-        raise NotImplementedError(case_id)
-
-    def scores(self) -> Scores:
-        raise NotImplementedError
-
-    def engine_adds(self, account: str) -> EngineAdds:
-        raise NotImplementedError
-
-    def own_acts(self) -> NoReturn:
-        raise NotImplementedError
-
-    def reviews(self) -> tuple[ReviewLook, ...]:
-        raise NotImplementedError
-
-    def review(self, caller: Caller, seq: int) -> tuple[ReviewLook, tuple[ReviewItem, ...]]:
-        raise NotImplementedError(caller, seq)
-
-    def answer_review(
-        self, caller: Caller, seq: int, decision_id: str, answer: str, note: str
-    ) -> str:
-        raise NotImplementedError(caller, seq, decision_id, answer, note)
-
-    def flow(self, first: str, last: str) -> FlowReport:
-        raise NotImplementedError(first, last)
-
-    def orders(self, caller: Caller, *, live: bool, limit: int) -> Sequence[OrderLine]:
-        raise NotImplementedError(caller, live, limit)
-
-    def foreign(self, caller: Caller, *, live: bool, limit: int) -> Sequence[ForeignLine]:
-        raise NotImplementedError(caller, live, limit)
-
-    def cancel(self, caller: Caller, name: str, client_key: str, reason: str) -> str:
-        raise NotImplementedError(caller, name, client_key, reason)
-
-    def replace(self, caller: Caller, name: str, request: Mapping[str, str | int | None]) -> str:
-        raise NotImplementedError(caller, name, request)
-
-    def tick_of(self, instrument: str) -> int:
-        return 1 if instrument else 0
-
-    def price_unit_of(self, instrument: str) -> tuple[int, str]:
-        return self.tick_of(instrument), "USD"
-
-    def book_state(self) -> str:
-        """No difference."""
-        return "ready"
-
-    def kill_state(self) -> tuple[int, bool]:
-        return 0, False
-
-    def kill(self, caller: Caller, reason: str) -> str:
-        raise NotImplementedError((caller, reason))
-
-    def holds(self) -> HoldList:
-        return HoldList(waiting=(), ended=())
-
-    def would_pass(self, decision_id: str) -> WouldPass | None:
-        raise AssertionError(f"not asked here: {decision_id}")
-
-    def sheet_digest(self, caller: Caller, decision_id: str) -> str:
-        raise NotImplementedError(caller, decision_id)
-
-    def answer_hold(
-        self,
-        caller: Caller,
-        decision_id: str,
-        *,
-        approve: bool,
-        digests: tuple[str, str],
-        note: str,
-    ) -> str:
-        raise NotImplementedError((caller, decision_id, approve, digests, note))
+from tests.doubles.page_desk import HOME, OWN, PageDesk, hidden, without_database
+from tests.doubles.page_person import sign_in
 
 
 @pytest.fixture
-def ledger() -> KeptDrafts:
-    return KeptDrafts()
+def pages(tmp_path: Path) -> PageDesk:
+    return without_database(tmp_path)
 
 
 @pytest.fixture
-def door(tmp_path: Path, ledger: KeptDrafts) -> Entrance:
-    return entrance(tmp_path, ledger)
+def browser(pages: PageDesk) -> TestClient:
+    return pages.browser()
 
 
-def site(door: Entrance) -> FastAPI:
-    made = FastAPI()
-    register(made, Views(LedgerReader(NO_DATABASE, timeout_s=2.0)), NoDesk(), door)
-    return made
-
-
-@pytest.fixture
-def app(door: Entrance) -> FastAPI:
-    return site(door)
-
-
-def new_browser(app: FastAPI) -> TestClient:
-    return TestClient(app, base_url=HOME, client=("127.0.0.1", 40_000), follow_redirects=False)
-
-
-@pytest.fixture
-def browser(app: FastAPI) -> TestClient:
-    return new_browser(app)
-
-
-def refused(door: Entrance, ledger: KeptDrafts) -> list[tuple[str, str, int]]:
+def refused(pages: PageDesk) -> list[tuple[str, str, int]]:
     """Return the counts on record, of all minutes: one may have ended meanwhile."""
-    door.refusals.flush()
+    pages.door.refusals.flush()
     counts: Counter[tuple[str, str]] = Counter()
-    for draft in ledger.drafts:
+    for draft in pages.refusals.drafts:
         who, reason = str(draft.payload["who"]), str(draft.payload["reason"])
         counts[who, reason] += int(str(draft.payload["count"]))
     return [(who, reason, count) for (who, reason), count in counts.items()]
@@ -211,70 +83,66 @@ def test_nobody_is_sent_to_another_site(
     assert came.headers["location"] == "/"
 
 
-def test_a_link_enters_once_and_is_gone_from_the_address(
-    app: FastAPI, door: Entrance, ledger: KeptDrafts
-) -> None:
+def test_a_link_enters_once_and_is_gone_from_the_address(pages: PageDesk, door: Entrance) -> None:
     link = door.sessions.link("operator")
-    first = new_browser(app)
+    first = pages.browser()
     came = first.get(f"/sign-in?once={link}")
     assert (came.status_code, came.headers["location"]) == (303, "/")
     assert first.get("/kill").status_code == 200
     assert first.get(f"/sign-in?once={link}").status_code == 303, "he is in already"
-    second = new_browser(app)
+    second = pages.browser()
     again = second.get(f"/sign-in?once={link}")
     assert again.status_code == 403
     assert "set-cookie" not in again.headers
     assert str(link) not in again.text
     assert second.get("/kill").status_code == 303
-    on_record = refused(door, ledger)
+    on_record = refused(pages)
     assert ("none", "link_not_valid", 1) in on_record
     assert str(link) not in str(on_record)
 
 
 def test_signing_out_ends_the_session_for_every_copy_of_the_cookie(
-    app: FastAPI, browser: TestClient, door: Entrance
+    pages: PageDesk, browser: TestClient, door: Entrance
 ) -> None:
     sign_in(browser, door.keyring.token("operator"))
-    copied = new_browser(app)
+    copied = pages.browser()
     copied.cookies.update(dict(browser.cookies.items()))
     assert copied.get("/kill").status_code == 200
-    page = browser.get("/kill").text.partition('action="/sign-out"')[2]
-    found = re.search(r'name="token" value="(\w+)"', page)
-    assert found is not None
+    form = hidden(browser.get("/kill").text, "/sign-out")
     for bad in ({"token": "0" * 64}, {}):
         assert browser.post("/sign-out", data=bad, headers=OWN).status_code == 403
     foreign = {"Origin": "http://evil.example"}
-    assert browser.post("/sign-out", data={"token": found[1]}, headers=foreign).status_code == 403
+    assert browser.post("/sign-out", data=form, headers=foreign).status_code == 403
     assert browser.get("/kill").status_code == 200
-    out = browser.post("/sign-out", data={"token": found[1]}, headers=OWN)
+    out = browser.post("/sign-out", data=form, headers=OWN)
     assert (out.status_code, out.headers["location"]) == (303, "/sign-in")
     assert copied.get("/kill").status_code == 303
     assert browser.get("/kill").status_code == 303
 
 
 def test_signing_in_anew_ends_the_session_before(
-    app: FastAPI, browser: TestClient, door: Entrance
+    pages: PageDesk, browser: TestClient, door: Entrance
 ) -> None:
     sign_in(browser, door.keyring.token("operator"))
-    before = new_browser(app)
+    before = pages.browser()
     before.cookies.update(dict(browser.cookies.items()))
     sign_in(browser, door.keyring.token("approver"))
     assert before.get("/kill").status_code == 303
 
 
 def test_a_form_of_another_site_signs_nobody_in(
-    browser: TestClient, door: Entrance, ledger: KeptDrafts
+    pages: PageDesk, browser: TestClient, door: Entrance
 ) -> None:
     form = {"key": door.keyring.token("operator")}
     for headers in ({"Origin": "http://evil.example"}, {}):
         answer = browser.post("/sign-in", data=form, headers=headers)
         assert answer.status_code == 403
         assert "set-cookie" not in answer.headers
-    assert refused(door, ledger) == [("none", "foreign_form", 2)]
+    assert refused(pages) == [("none", "foreign_form", 2)]
 
 
 def test_refusals_of_pages_are_counted_by_name_and_reason(
-    app: FastAPI, browser: TestClient, door: Entrance, ledger: KeptDrafts
+    pages: PageDesk, browser: TestClient, door: Entrance
 ) -> None:
     browser.get("/ledger")
     browser.get("/ledger", headers={"Authorization": "Bearer cs_nobody"})
@@ -284,10 +152,10 @@ def test_refusals_of_pages_are_counted_by_name_and_reason(
     browser.post("/sign-in", data={"key": door.keyring.token("agent")}, headers=OWN)
     sign_in(browser, door.keyring.token("auditor"))
     browser.post("/kill", data={"token": "x"}, headers=OWN)
-    elsewhere = TestClient(app, base_url=HOME, client=("10.0.0.5", 1))
+    elsewhere = TestClient(pages.app, base_url=HOME, client=("10.0.0.5", 1))
     assert elsewhere.get("/sign-in").status_code == 403
     stranger = door.refusals.pseudonym("cs_nobody")
-    assert set(refused(door, ledger)) == {
+    assert set(refused(pages)) == {
         ("none", "not_signed_in", 2),
         (stranger, "unknown_key", 1),
         ("agent", "may_not_watch", 2),
@@ -307,7 +175,9 @@ def served(app: FastAPI) -> Iterator[str]:
         server.stop()
 
 
-def test_wrong_keys_are_answered_late_and_never_hold_up_a_right_one(door: Entrance) -> None:
+def test_wrong_keys_are_answered_late_and_never_hold_up_a_right_one(
+    pages: PageDesk, door: Entrance
+) -> None:
     delays: list[float] = []
     over = threading.Event()
     held = threading.Semaphore(0)
@@ -326,7 +196,8 @@ def test_wrong_keys_are_answered_late_and_never_hold_up_a_right_one(door: Entran
             timeout=60.0,
         ).status_code
 
-    with served(site(replace(door, delay=delay))) as address, ThreadPoolExecutor(32) as pool:
+    object.__setattr__(door, "delay", delay)
+    with served(pages.app) as address, ThreadPoolExecutor(32) as pool:
         late = [pool.submit(guess, address) for _ in range(DELAYED_MAX)]
         assert all(held.acquire(timeout=30.0) for _ in late)
         assert not any(one.done() for one in late)
