@@ -229,7 +229,7 @@ def _due(subject: str, values: tuple[PersonalValue, ...], years: Years, now_us: 
 class RetentionExpired(RecordKind, frozen=True, kw_only=True):
     """Values of a person that no longer have to be kept."""
 
-    filing = Filing("control", "retention_expired:{subject}", loose="retention_years")
+    filing = Filing("control", "retention_expired:{subject}", early="retention_years")
 
     subject: str
     classes: list[str]

@@ -41,7 +41,7 @@ def fields_of_due(due: Due) -> list[JSON]:
 class SubjectErased(RecordKind, frozen=True, kw_only=True):
     """A person's values were erased; `fields` are [seq, position], or how many the blob has."""
 
-    filing = Filing("control", "erased:{subject}", "person:{erased_by}", loose="retention_years")
+    filing = Filing("control", "erased:{subject}", "person:{erased_by}", early="retention_years")
 
     subject: str
     basis: str

@@ -35,6 +35,9 @@ from audit.records.record import Draft, Record
 from audit.records.typed import TypedFields
 
 _PLAIN: Final = frozenset({str, int, bool, NoneType, dict, list})
+_EMPTY: Final[Mapping[object, Callable[[], object]]] = {
+    one: one for one in (str, int, bool, dict, list, tuple)
+} | {Mapping: dict}
 ACCOUNT: Final = frozenset({"account"})
 ORDER: Final = ACCOUNT | {"decision_id"}
 """Fields that the drafter of an order's record gives; `kinds.RUN` has those of a run's."""
@@ -47,8 +50,9 @@ class Filing(Struct, frozen=True):
         stream, key, actor: templates; `{name}` is a field of the payload, or a word that the
             drafter gives. `key` is the idempotency key, unique within the stream.
         tags: further fields of its payload, which the drafter gives; `RUN` or `ORDER`.
-        loose: fields without a default that the ledger does not insist on: early records lack
-            them, and only who reads them must.
+        loose: fields without a default that the ledger does not insist on, and only who reads
+            them must.
+        early: such fields that early records lack; these are read as if they had an empty one.
         also: optional fields that only earlier versions wrote.
         section, firm_wide, ledger_only: as in the table of kinds.
     """
@@ -58,6 +62,7 @@ class Filing(Struct, frozen=True):
     actor: str = "gateway"
     tags: frozenset[str] = frozenset()
     loose: str = ""
+    early: str = ""
     also: str = ""
     section: bool = False
     firm_wide: bool = False
@@ -87,6 +92,13 @@ class RecordKind(Contents, frozen=True, kw_only=True):
     """One kind's payload; `filing` says where it stands."""
 
     filing: ClassVar[Filing]
+
+    @override
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """Read a payload; an early record's field that it lacks is empty. Raises as before."""
+        absent = _absent(cls)
+        return super().read({**absent, **payload} if absent else payload)
 
     @override
     def document(self) -> dict[str, JSON]:
@@ -183,7 +195,7 @@ def spec_of(kind: type[RecordKind]) -> KindSpec:
     """Return a class's row of the table of kinds."""
     filing, found = kind.filing, structs.fields(kind)
     required = {one.encode_name for one in found if one.required}
-    required = (required | filing.tags).difference(filing.loose.split())
+    required = (required | filing.tags).difference(filing.loose.split(), filing.early.split())
     optional = {one.encode_name for one in found} | filing.tags | {*filing.also.split()}
     optional |= frozenset() if filing.ledger_only else MAY
     return KindSpec(
@@ -214,6 +226,20 @@ def _form(kind: type[RecordKind]) -> _Form:
 
 def _default(field: structs.FieldInfo) -> object:
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
+
+
+@cache
+def _absent(kind: type[RecordKind]) -> dict[str, object]:
+    """Return what a record that lacks early fields is read as; a base of several kinds has none."""
+    early = kind.filing.early.split() if hasattr(kind, "filing") else ()
+    return {f.encode_name: _empty(f.type) for f in structs.fields(kind) if f.name in early}
+
+
+def _empty(annotation: object) -> object:
+    """Return the empty value of a type: null where it may be, else 0, no text, nothing in it."""
+    if get_origin(annotation) is UnionType and NoneType in get_args(annotation):
+        return None
+    return _EMPTY[get_origin(annotation) or annotation]()
 
 
 def _is_plain(annotation: object) -> bool:

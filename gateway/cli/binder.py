@@ -208,11 +208,11 @@ def _asked(act: "Act", verb: "Verb", given: dict[str, Any]) -> int:
     else:
         body = _body(act, act.body, verb, given)
         if verb.signs:
-            from gateway.desk.signing import Asked, signatures_of
+            from gateway.desk.signing import AskedToSign, signatures_of
 
             read = client.get(state, verb.signs, token, WITHIN_S).granted()
             key_files = {"risk": given["risk_key"], "compliance": given["compliance_key"]}
-            asked = Asked(name=act.name, actor=given["actor"], ids=ids, body=body, read=read)
+            asked = AskedToSign(name=act.name, actor=given["actor"], ids=ids, body=body, read=read)
             body = body.model_copy(update={"signatures": signatures_of(asked, keyring, key_files)})
         document = body.model_dump(mode="json")
         content = json.dumps(document)

@@ -10,5 +10,6 @@ Not here: transport, HTML, the walk's own order.
     desk        the requests of the API, the pages and the playback, each a few calls to the walk
     agents/     what agents ask beside an intent: baskets, splits, events
     officers/   what operators, approvers and officers may ask
+    signing     what both officers sign of an act, and their signatures
     performing  what each act of the table does, by its name
 """

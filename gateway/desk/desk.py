@@ -41,6 +41,7 @@ from gateway.walk.approval import Said, agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import dispatch, foresee
 from gateway.walk.journal import verdict as journal_verdicts
+from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
 from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
 from inference.errors import EngineError
@@ -192,7 +193,7 @@ class Desk:
         remarks = (
             {"seq": one.seq, **one.body}
             for one in annotations_of(self.own.reader, decision_id)
-            if reader.sees(str(one.body["actor_name"]))
+            if reader.sees(DecisionAnnotated.of(one).actor_name)
         )
         return {
             "decision_id": decision_id,

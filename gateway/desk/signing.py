@@ -18,7 +18,7 @@ from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedToSign:
     """An act that a person asks for: its name, the path's ids, the body without signatures.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asked:
 
 
 def signatures_of(
-    asked: Asked, keyring: Keyring, key_files: Mapping[str, Path | None]
+    asked: AskedToSign, keyring: Keyring, key_files: Mapping[str, Path | None]
 ) -> dict[str, str]:
     """Return both officers' signatures of an act, hex by role.
 
@@ -53,7 +53,7 @@ def signatures_of(
     }
 
 
-def _publication_end(asked: Asked) -> bytes:
+def _publication_end(asked: AskedToSign) -> bytes:
     ref = asked.ids["ref"]
     act = next((one for one in asked.read["publications"] if one["ref"] == ref), None)
     if act is None:
@@ -61,7 +61,7 @@ def _publication_end(asked: Asked) -> bytes:
     return end_statement(asked.log, act["seq"], act["leaf"], asked.body.reason)
 
 
-SIGNED: Final[Mapping[str, Callable[[Asked], bytes]]] = {
+SIGNED: Final[Mapping[str, Callable[[AskedToSign], bytes]]] = {
     "publications.end": _publication_end,
     "justifications.enter": lambda asked: justification_statement(
         asked.log, terms_of(asked.actor, asked.body)

@@ -8,8 +8,6 @@ ends it.
 import json
 from collections.abc import Callable, Mapping
 
-from msgspec.structs import replace
-
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
@@ -86,4 +84,4 @@ def same_terms(reader: LedgerReader, *, before_seq: int) -> RunStarted | None:
     if not earlier:
         return None
     newest = RunStarted.of(runs[-1])
-    return earlier[-1] if replace(earlier[-1], run_id=newest.run_id) == newest else None
+    return earlier[-1] if earlier[-1].terms == newest.terms else None

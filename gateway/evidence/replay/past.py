@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
@@ -148,7 +146,7 @@ class Past:
             ReplayDiffersError: when there was no such run, or it had other terms.
         """
         runs = [RunStarted.of(r) for r in _all(self.reader, Kind.RUN_STARTED, before.seq)]
-        if replace(self.run, run_id=run_id) not in runs:
+        if not any(one.run_id == run_id and one.terms == self.run.terms for one in runs):
             detail = f"run {run_id} is not on record with the terms of {self.run.run_id}"
             raise ReplayDiffersError(step=before.kind.value, detail=detail)
         self.run_ids.add(run_id)

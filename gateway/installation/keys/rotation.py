@@ -238,7 +238,7 @@ class KeyRotated(RecordKind, frozen=True, kw_only=True):
 class KeyRevoked(RecordKind, frozen=True, kw_only=True):
     """A key of the log counts no more from a time on."""
 
-    filing = Filing("control", "revoked:{key_id}:{from_us}", "cli", loose="reason")
+    filing = Filing("control", "revoked:{key_id}:{from_us}", "cli", early="reason")
 
     statement: str
     vkey: str

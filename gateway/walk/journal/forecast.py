@@ -367,7 +367,7 @@ class ForecastFailed(RecordKind, frozen=True, kw_only=True):
     filing = Filing(
         "decision/{decision_id}",
         "forecast_failed:{attempt}",
-        loose="attempt",
+        early="attempt",
         also="elapsed_us source",
     )
 
@@ -382,7 +382,7 @@ class PlaceboMade(RecordKind, frozen=True, kw_only=True):
     filing = Filing(
         "decision/{decision_id}",
         "placebo:{attempt}",
-        loose="attempt",
+        early="attempt",
         also="capture_blob digest elapsed_us reason",
     )
 
@@ -397,7 +397,7 @@ class ForecastMade(RecordKind, frozen=True, kw_only=True):
     filing = Filing(
         "decision/{decision_id}",
         "forecast:{attempt}",
-        loose="attempt",
+        early="attempt",
         also="capture_digest digest dropped elapsed_us kept",
     )
 

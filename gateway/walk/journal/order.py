@@ -320,8 +320,8 @@ class OrderReported(RecordKind, frozen=True, kw_only=True):
         "fix",
         tags=ACCOUNT,
         section=True,
-        loose="exec_id fill last_lots market_time_us ord_status order_state session"
-        " terminal trade_date",
+        loose="exec_id fill last_lots market_time_us ord_status terminal trade_date",
+        early="order_state session",
         also="instrument raw_digest state",
     )
 

@@ -333,6 +333,12 @@ class RunStarted(RecordKind, frozen=True, kw_only=True):
     order_profile: dict[str, Any]
     fix_profile: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What a hold's renewal rests on: with other terms it is another run's hold."""
+        traded = (self.equity_minor, self.instruments, self.order_profile, self.fix_profile)
+        return (self.account, self.mode, self.dev, *traded, self.record_rules)
+
 
 class InstrumentListed(RecordKind, frozen=True, kw_only=True):
     """An instrument; `reference` is what its table says besides units."""
@@ -348,7 +354,7 @@ class EngineEvent(RecordKind, frozen=True, kw_only=True):
     """What happened to the engine child."""
 
     filing = Filing(
-        "control", "engine:{run_id}:{moment_us}", "engine", loose="run_id", also="state"
+        "control", "engine:{run_id}:{moment_us}", "engine", early="run_id", also="state"
     )
 
     event: str
@@ -359,7 +365,7 @@ class EngineEvent(RecordKind, frozen=True, kw_only=True):
 class WitnessEvent(RecordKind, frozen=True, kw_only=True):
     """A change of the witnesses' quorum."""
 
-    filing = Filing("control", "witness:{run_id}:{number}", loose="run_id waiting_us")
+    filing = Filing("control", "witness:{run_id}:{number}", early="run_id waiting_us")
 
     event: str
     cosigned_size: int

@@ -172,7 +172,7 @@ class KillReleased(RecordKind, frozen=True, kw_only=True):
         "release:{kill_epoch}:{digest}",
         "person:{released_by}",
         firm_wide=True,
-        loose="log_id press_id signatures",
+        early="log_id press_id signatures",
     )
 
     kill_epoch: int

@@ -96,6 +96,9 @@ class Site:
             ("{case_id}", "none"),
             ("{override_id}", "none"),
             ("{ref}", "none"),
+            ("{approver}", "ada"),
+            ("{first_day}", "2026-01-01"),
+            ("{last_day}", "2026-01-31"),
             ("{basket_id}", self.basket_id),
             ("{form}", "header.json"),
             ("{path:path}", "tile/entries/000.p/1"),
@@ -245,6 +248,7 @@ def test_each_read_by_an_auditor_is_on_record_as_the_document_says(site: Site) -
         what = (
             one.noted.replace("CLORDID", site.cl_ord_id)
             .replace("basket/ID", f"basket/{site.basket_id}")
+            .replace("approvals/ID/ID/ID", "approvals/ada/2026-01-01/2026-01-31")
             .replace("/ID", f"/{site.decision_id}")
             .replace("ACCOUNT", RUN)
         )

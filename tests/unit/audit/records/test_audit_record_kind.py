@@ -90,3 +90,22 @@ def test_a_class_is_a_row_of_the_table() -> None:
     assert stop.fields == {"stop_id", "account", "run_id", "mode", "dev"}
     assert stop.firm_wide
     assert stop.section
+
+
+class StopEnded(RecordKind, frozen=True, kw_only=True):
+    filing = Filing("control", "end:{stop_id}", loose="by", early="reason count names")
+
+    stop_id: str
+    by: str
+    reason: str
+    count: int
+    names: tuple[str, ...]
+
+
+def test_what_early_records_lack_is_read_as_empty_and_is_in_every_new_one() -> None:
+    early = StopEnded.read({"stop_id": "s", "by": "ada"})
+    assert early == StopEnded(stop_id="s", by="ada", reason="", count=0, names=())
+    assert set(early.document()) == {"stop_id", "by", "reason", "count", "names"}
+    assert not spec_of(StopEnded).fields & {"by", "reason", "count", "names"}
+    with pytest.raises(ValueError, match="by"):
+        StopEnded.read({"stop_id": "s"})

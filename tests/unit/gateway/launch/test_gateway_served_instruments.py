@@ -146,6 +146,7 @@ def test_a_start_refuses_a_table_without_an_instrument_that_has_orders(
         "decision_id": "d1",
         "intent": {"instrument": "SPXN"},
         "verdict": {},
+        "basis_seq": 0,
         "result": "allow",
         "policy_digest": "",
         "kill_epoch": 0,

@@ -9,7 +9,7 @@ from audit.records.record_kind import Filing, RecordKind
 class AlarmLost(RecordKind, frozen=True, kw_only=True):
     """A notice to the webhook that was given up after some tries."""
 
-    filing = Filing("control", "alarm_lost:{run_id}:{number}", loose="detail")
+    filing = Filing("control", "alarm_lost:{run_id}:{number}", early="detail")
 
     alarm: str
     event: str

@@ -85,7 +85,7 @@ class OverrideGranted(RecordKind, frozen=True, kw_only=True):
 class OverrideEnded(RecordKind, frozen=True, kw_only=True):
     """An override acts no more; it ends once. `used_by` is the decision that used it, or empty."""
 
-    filing = Filing("control", "override_ended:{override_id}", section=True, loose="used_by")
+    filing = Filing("control", "override_ended:{override_id}", section=True, early="used_by")
 
     account: str
     override_id: str

@@ -23,6 +23,7 @@ OTHER = "desk-1"
 READERS = ("desk", "desk-12", "beta")
 """A name that the other's begins with, one that begins with the other's, and another."""
 BODIES: dict[str, dict[str, Any]] = {
+    "/v1/decisions/{decision_id}/remarks": {"client_key": "m-1", "text": "mine"},
     "/v1/orders/{name}/cancel": {"client_key": "c-1"},
     "/v1/orders/{name}/replace": {"client_key": "r-1", "qty_lots": 1},
 }

@@ -86,6 +86,8 @@ class Twice:
         return found
 
 
+# half a minute alone, and several times that beside three other workers
+@pytest.mark.timeout(400)
 def test_equal_laws_score_equal_whatever_their_bins_and_number_of_paths() -> None:
     series = history(2300)
     scores = walk(series, Twice(), WalkPlan(from_us=0, sampled=1), lambda _: None)
