@@ -33,8 +33,9 @@ class AnnotationLook:
     said: DecisionAnnotated
 
     def document(self) -> dict[str, Any]:
-        """Return it for the API."""
-        return {"seq": self.seq, "at_us": self.at_us, **self.said.document()}
+        """Return it for the API; what was not said is null there and in no record."""
+        unsaid = {"instead": None, "about_seq": None}
+        return {"seq": self.seq, "at_us": self.at_us, **unsaid, **self.said.document()}
 
 
 def annotate(

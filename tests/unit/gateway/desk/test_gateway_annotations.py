@@ -50,6 +50,7 @@ def test_author_role_and_words_are_on_record_and_the_decision_is_as_it_was(
     seq = say(desk, decision)
     other = say(desk, decision, AUDITOR, sort="dissent", instead="none", about_seq=None)
     first, second = read_annotations(reader_of(desk), decision)
+    assert first.document().keys() == second.document().keys(), "what was not said is null"
     assert (first.seq, second.seq) == (seq, other)
     assert (first.said.actor_name, first.said.role) == ("approver", "approver")
     assert (second.said.role, second.said.sort, second.said.instead) == (
