@@ -26,12 +26,14 @@ from typing import Any
 from audit.records.kinds import KINDS
 from risk.rules.catalogue import RULES
 from risk.verdict import RuleId
+from scripts.kinds import tuple_text
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ROOT / "audit" / "verifier" / "parts"
 BUILT = ROOT / "audit" / "verifier" / "verify.py"
 SECOND = ROOT / "audit" / "verifier" / "verify.mjs"
 CHECKS = PARTS / "contents" / "statements" / "checks.py"
+SIGNED = PARTS / "contents" / "statements" / "signed_kinds.py"
 READABLE = "policy_readable intent_readable state_readable"
 TABLE = ("//STATEMENTS-BEGIN written by `make verifier`\n", "//STATEMENTS-END\n")
 SAYS = "The kinds of version 1 that this file interprets; of others it verifies the bytes only."
@@ -54,6 +56,7 @@ ORDER = (
     "contents.phone",
     "contents.approvals",
     "contents.fills",
+    "contents.statements.signed_kinds",
     "contents.statements.table",
     "contents.statements.checks",
     "contents.statements.messages",
@@ -245,7 +248,9 @@ def with_table(text: str, folder: Path = PARTS) -> str:
     checks = "".join(
         f'  ["{rule}", {json.dumps(sorted(names.split()))}],\n' for rule, names in _checks()
     )
+    signed = "".join(f"  {kind}: {json.dumps(row)},\n" for kind, row in _signed())
     lines = f"const STATEMENTS = {{\n{rows}}};\nconst CHECKS = new Map([\n{checks}]);\n"
+    lines += f"const SIGNED_KINDS = {{\n{signed}}};\n"
     return _between(TABLE, text, lines)
 
 
@@ -276,6 +281,30 @@ def _names(indent: str) -> str:
     return textwrap.fill(" ".join(KINDS), 100, initial_indent=indent, subsequent_indent=indent)
 
 
+def signed_part() -> str:
+    """Return the part with the kinds that both officers sign."""
+    rows = "".join(f'    "{kind}": {tuple_text(row)},\n' for kind, row in _signed())
+    judged = "".join(
+        f'    "{one.kind}": "{" ".join(one.signed_fields)}",\n'
+        for one in KINDS.values()
+        if one.signed
+    )
+    return (
+        '"""What both officers sign of a record, by its kind.\n\n'
+        'Written by `make verifier` from the table of kinds; do not edit.\n"""\n\n'
+        f"SIGNED_KINDS = {{\n{rows}}}\n"
+        '"""The kind that a record ends, its field that names the log, purpose, particulars."""\n'
+        f"SIGNED_FIELDS = {{\n{judged}}}\n"
+    )
+
+
+def _signed() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the kinds that both officers sign, each with its row."""
+    for one in KINDS.values():
+        if one.signed:
+            yield one.kind, (one.ends, "log_id" if "log_id" in one.fields else "", *one.signed)
+
+
 def checks_part() -> str:
     """Return the part with the checks of the rules that a policy names."""
     rows = "".join(f"{rule} {names}\n" for rule, names in _checks())
@@ -302,6 +331,7 @@ def main() -> int:
     try:
         (PARTS / "kinds.py").write_text(kinds_part(), "utf-8")
         CHECKS.write_text(checks_part(), "utf-8")
+        SIGNED.write_text(signed_part(), "utf-8")
         BUILT.write_text(built(), "utf-8")
         SECOND.write_text(with_kinds(with_table(SECOND.read_text("utf-8"))), "utf-8")
     except PartError as error:

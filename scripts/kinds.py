@@ -8,6 +8,7 @@ is data, so that the ledger knows the closed list without importing the gateway.
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -40,6 +41,9 @@ ROWS = '''
 
 ROWS = """
 '''
+SIGNED = """
+SIGNED = {
+"""
 
 
 def defined() -> dict[str, tuple[str, str]]:
@@ -83,7 +87,23 @@ def names_text(names: Sequence[str]) -> str:
 
 def rows_text(specs: Sequence["KindSpec"]) -> str:
     """Return the table's second part: a row for each kind."""
-    return ROWS + "".join(map(_row, specs)) + '"""\n'
+    return ROWS + "".join(map(_row, specs)) + '"""\n' + signed_text(specs)
+
+
+def signed_text(specs: Sequence["KindSpec"]) -> str:
+    """Return the table's third part: what a record ends, and what both officers sign of it."""
+    rows = {one.kind: (one.ends, *one.signed) for one in specs if one.signed}
+    return (
+        SIGNED
+        + "".join(f'    "{kind}": {tuple_text(row)},\n' for kind, row in rows.items())
+        + "}\n"
+    )
+
+
+def tuple_text(words: Sequence[str]) -> str:
+    """Return a tuple of texts as it stands in our code, one on each line."""
+    lines = "".join(f"        {json.dumps(one)},\n" for one in words)
+    return f"(\n{lines}    )"
 
 
 def _row(spec: "KindSpec") -> str:

@@ -365,3 +365,18 @@ personal_disclosed control
 clock_observed control ledger_only
     error_us host offset_us reason source status step_us wall_us discipline?
 """
+
+SIGNED = {
+    "justification_entered": (
+        "",
+        "fairness justification",
+        "ref {ref}",
+        "terms {terms:json}",
+    ),
+    "publication_ended": (
+        "publication_noted",
+        "publication end",
+        "record {of_seq} {of_leaf}",
+        "reason {reason:json}",
+    ),
+}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from audit.records.kind_table import ROWS, Kind
+from audit.records.kind_table import ROWS, SIGNED, Kind
 
 __all__ = ["KINDS", "LEDGER", "MAY", "RUN", "Kind", "KindSpec", "StreamClass"]
 
@@ -46,6 +46,8 @@ class KindSpec:
 
     Attributes:
         ledger_only: only the ledger itself writes this kind.
+        signed: the purpose and the particulars that both officers sign of it; most have none.
+        ends: the kind of the record that it ends, or empty.
     """
 
     kind: Kind
@@ -56,11 +58,20 @@ class KindSpec:
     section: bool
     firm_wide: bool
     ledger_only: bool
+    signed: tuple[str, ...] = ()
+    ends: str = ""
 
     @property
     def own_optional(self) -> frozenset[str]:
         """The optional fields that not every record may have."""
         return self.optional if self.ledger_only else self.optional - MAY
+
+    @property
+    def signed_fields(self) -> tuple[str, ...]:
+        """The fields that the signatures cover, and the signatures."""
+        named = dict.fromkeys(re.findall(r"{(\w+)", " ".join(self.signed)))
+        log = ("log_id",) if "log_id" in self.fields else ()
+        return (*named, *log, "signatures") if self.signed else ()
 
 
 def _read(row: str) -> KindSpec:
@@ -68,6 +79,7 @@ def _read(row: str) -> KindSpec:
     (name, stream, *flags), names = (part.split() for part in row.split("\n", 1))
     required = frozenset(name for name in names if not name.endswith("?"))
     optional = {name[:-1] for name in names if name.endswith("?")}
+    ends, *signed = SIGNED.get(name, ("",))
     return KindSpec(
         kind=Kind(name),
         version=1,
@@ -77,6 +89,8 @@ def _read(row: str) -> KindSpec:
         section="section" in flags or "firm_wide" in flags,
         firm_wide="firm_wide" in flags,
         ledger_only="ledger_only" in flags,
+        signed=tuple(signed),
+        ends=ends,
     )
 
 

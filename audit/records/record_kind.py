@@ -22,6 +22,7 @@ means (the classes, in the journals).
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from json import dumps
 from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Self, get_args, get_origin
@@ -34,6 +35,7 @@ from audit.records.kinds import MAY, Kind, KindSpec, StreamClass
 from audit.records.record import Draft, Record
 from audit.records.typed import TypedFields
 
+_FIELD: Final = re.compile(r"{(\w+)(:json)?}")
 _PLAIN: Final = frozenset({str, int, bool, NoneType, dict, list})
 _EMPTY: Final[Mapping[object, Callable[[], object]]] = {
     one: one for one in (str, int, bool, dict, list, tuple)
@@ -55,6 +57,10 @@ class Filing(Struct, frozen=True):
         early: such fields that early records lack; these are read as if they had an empty one.
         also: optional fields that only earlier versions wrote.
         section, firm_wide, ledger_only: as in the table of kinds.
+        signed: what both officers sign of it: the purpose, then a line for each particular, with
+            fields in braces; `{terms:json}` is a field as JSON. Both verifiers check it.
+        ends: the kind of the record that one of this kind ends, named by `of_seq`, `of_leaf` and
+            `ref`; both verifiers look for it.
     """
 
     stream: str
@@ -67,6 +73,8 @@ class Filing(Struct, frozen=True):
     section: bool = False
     firm_wide: bool = False
     ledger_only: bool = False
+    signed: tuple[str, ...] = ()
+    ends: str = ""
 
 
 class Contents(TypedFields, frozen=True, kw_only=True):
@@ -135,6 +143,25 @@ class RecordKind(Contents, frozen=True, kw_only=True):
         """
         payload = {**tags, **self.document()} if tags else self.document()
         return _drafted(type(self), payload, (stream, key, actor), words)
+
+    def signed_lines(self) -> tuple[str, ...]:
+        """Return the purpose and the particulars of what both officers sign.
+
+        Raises:
+            ValueError: nobody signs records of this kind.
+        """
+        if not self.filing.signed:
+            message = f"nobody signs a {kind_name(type(self))}"
+            raise ValueError(message)
+        fields = self.document()
+
+        def said(found: re.Match[str]) -> str:
+            value = fields[found[1]]
+            if isinstance(value, str) and not found[2]:
+                return value
+            return dumps(value, sort_keys=True)
+
+        return tuple(_FIELD.sub(said, line) for line in self.filing.signed)
 
     @classmethod
     def draft_of(
@@ -207,6 +234,8 @@ def spec_of(kind: type[RecordKind]) -> KindSpec:
         section=filing.section or filing.firm_wide,
         firm_wide=filing.firm_wide,
         ledger_only=filing.ledger_only,
+        signed=filing.signed,
+        ends=filing.ends,
     )
 
 

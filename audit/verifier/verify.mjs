@@ -2372,7 +2372,8 @@ const STATEMENTS = {
   promotion: ["model_promoted"],
   criteria: ["fairness_agreed"],
   justification: ["justification_entered"],
-  publication: ["publication_ended"],
+  signed: ["justification_entered", "publication_ended"],
+  ended: ["publication_ended"],
   difference: ["difference_resolved"],
   adjustment: ["book_adjusted"],
 };
@@ -2426,6 +2427,10 @@ const CHECKS = new Map([
   ["R52", ["paths", "paths_age", "shortfall", "trip_chance"]],
   ["R53", ["growing", "ladder", "quoted"]],
 ]);
+const SIGNED_KINDS = {
+  justification_entered: ["", "log_id", "fairness justification", "ref {ref}", "terms {terms:json}"],
+  publication_ended: ["publication_noted", "", "publication end", "record {of_seq} {of_leaf}", "reason {reason:json}"],
+};
 //STATEMENTS-END
 
 const idsOf = (kind) => Object.keys(STATEMENTS).filter((name) => STATEMENTS[name].includes(kind));
@@ -2583,7 +2588,7 @@ class Seen {
   differences = new Map();
   named = new Map(); // the decision and the side of an order, by each ClOrdID that it may have had
   fees = new Map(); // what a trade charged, in minor units, by the record that booked it
-  published = new Map();
+  acts = new Map();
   held = new Positions();
   modes = new Set();
   mode = "";
@@ -2646,8 +2651,12 @@ class Seen {
   take(one) {
     this.held.take(one);
     Object.hasOwn(TAKEN, one.kind) && TAKEN[one.kind](this, one);
+    if (ENDABLE.has(one.kind)) this.acts.set(one.seq, [one.kind, hex(one.leaf), one.body.ref ?? null]);
   }
 }
+
+/** Kinds of which a record may be ended by both officers. */
+const ENDABLE = new Set(Object.values(SIGNED_KINDS).map(([ends]) => ends).filter(Boolean));
 
 const TAKEN = {
   run_started(seen, { body }) {
@@ -2732,9 +2741,6 @@ const TAKEN = {
   },
   book_difference(seen, { seq, leaf, body: { account, cl_ord_id: name, instrument, reason } }) {
     seen.differences.set(seq, { account, name, instrument, reason, leaf: hex(leaf) });
-  },
-  publication_noted(seen, { seq, leaf, body }) {
-    seen.published.set(seq, [hex(leaf), body.ref ?? null]);
   },
   mode_entered(seen, { seq, body }) {
     seen.modes.add(said(body.mode ?? null));
@@ -3126,15 +3132,18 @@ export const JUDGES = {
 
   * justification(seen, { body }) {
     if (!same(body.ref, objectIn(body.terms).ref)) yield "its ref is not that of its terms";
-    yield* byBoth(seen, body);
   },
 
-  * publication(seen, { body }) {
-    const found = seen.published.get(numberOr(body.of_seq));
+  * signed(seen, { kind, body }) {
+    if (SIGNED_KINDS[kind][1]) yield* byBoth(seen, body);
+    else if (signedRoles(body).length < OFFICERS.length) yield "it has not both officers' signatures";
+  },
+
+  * ended(seen, { kind, body }) {
+    const found = seen.acts.get(numberOr(body.of_seq)), wanted = [SIGNED_KINDS[kind][0], body.of_leaf ?? null, body.ref ?? null];
     if (found === undefined) {
       if (seen.whole) yield "its act is not on record before it";
-    } else if (!same([body.of_leaf ?? null, body.ref ?? null], found)) yield "it names another act than the one on record";
-    if (signedRoles(body).length < OFFICERS.length) yield "it has not both officers' signatures";
+    } else if (!same(wanted, found)) yield "it names another act than the one on record";
   },
 
   * difference(seen, { body }) {
@@ -3311,7 +3320,10 @@ const EFFECTS = {
 };
 
 /** Kinds whose signed text is in the record itself; others need records before it. */
-const SIGNED_ALONE = ["kill_released", "fairness_agreed", "justification_entered"];
+const SIGNED_ALONE = ["kill_released", "fairness_agreed", ...Object.keys(SIGNED_KINDS).filter((kind) => SIGNED_KINDS[kind][1])];
+
+/** Return a particular with a record's fields in it. */
+const filled = (line, body) => line.replace(/\{(\w+)(:json)?\}/g, (_, name, json) => (json ? spacedJson(body[name] ?? null) : said(body[name])));
 
 /** What officers sign, by kind: the statement's id, its purpose and particulars, and how many must sign. */
 const SIGNED = {
@@ -3328,11 +3340,10 @@ const SIGNED = {
     `record ${said(body.tested_seq)}`,
   ], 2],
   fairness_agreed: (seen, body) => ["criteria", "fairness criteria", [`version ${said(objectIn(body.criteria).version)}`, `digest ${said(body.criteria_digest)}`], 2],
-  justification_entered: (seen, body) => ["justification", "fairness justification", [`ref ${said(body.ref)}`, `terms ${spacedJson(objectIn(body.terms))}`], 2],
-  publication_ended: (seen, body) => ["publication", "publication end", [
-    `record ${said(body.of_seq)} ${said(body.of_leaf)}`, `reason ${spacedJson(said(body.reason))}`,
-  ], 2],
   difference_resolved: (seen, body) => (changesABook(body) ? ["difference", "difference resolution", resolutionLines(body), 2] : null),
+  ...Object.fromEntries(Object.entries(SIGNED_KINDS).map(([kind, [, , purpose, ...lines]]) => (
+    [kind, (_, body) => ["signed", purpose, lines.map((line) => filled(line, body)), 2]]
+  ))),
 };
 
 /** Every statement of the table over a log or a bundle; give it every record with `see`, then call `finish`. */

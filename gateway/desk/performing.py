@@ -19,7 +19,10 @@ from gateway.desk.officers.governing import overrides, policies
 from gateway.desk.officers.governing.trials import record_trial, trials_document
 from gateway.desk.officers.oversight import cases, criteria, fairness, publications, reviews, swaps
 from gateway.desk.officers.oversight.annotations import annotate, read_annotations, remark
-from gateway.desk.officers.oversight.justifications import enter_justification, justifications
+from gateway.desk.officers.oversight.justifications import (
+    enter_justification,
+    justifications,
+)
 from gateway.desk.parts import DeskParts
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.policies.origins import origins_document

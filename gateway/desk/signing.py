@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.desk.controls.statements import signed_text
 from gateway.desk.officers.adjustment import adjustment_statement
-from gateway.desk.officers.oversight.justifications import justification_statement, terms_of
-from gateway.desk.officers.oversight.publications import end_statement
+from gateway.desk.officers.oversight.justifications import terms_of
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.walk.journal.control.oversight.ends import ActEnded
+from gateway.walk.journal.control.oversight.justifications import (
+    JustificationEntered,
+)
+from gateway.walk.journal.control.oversight.publications import PublicationEnded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +58,37 @@ def signatures_of(
     }
 
 
-def _publication_end(asked: AskedToSign) -> bytes:
-    ref = asked.ids["ref"]
-    act = next((one for one in asked.read["publications"] if one["ref"] == ref), None)
-    if act is None:
-        raise RequestError(problem=f"no act {ref} is on record: countersign publications list")
-    return end_statement(asked.log, act["seq"], act["leaf"], asked.body.reason)
+def _end(end: type[ActEnded], listed: str) -> Callable[[AskedToSign], bytes]:
+    """Return what makes the statement that ends an act; `listed` names the acts in the read."""
+
+    def signed(asked: AskedToSign) -> bytes:
+        ref = asked.ids["ref"]
+        act = next((one for one in asked.read[listed] if one["ref"] == ref), None)
+        if act is None:
+            raise RequestError(problem=f"none of the {listed} on record is named {ref}")
+        ended = end(
+            ref=ref,
+            of_seq=act["seq"],
+            of_leaf=act["leaf"],
+            reason=asked.body.reason,
+            signatures={},
+            ended_by=asked.actor,
+        )
+        return signed_text(ended, asked.log)
+
+    return signed
+
+
+def _justification(asked: AskedToSign) -> bytes:
+    terms = terms_of(asked.actor, asked.body)
+    entered = JustificationEntered(
+        ref=terms.ref, terms=terms, signatures={}, log_id=asked.log, actor_name=asked.actor
+    )
+    return signed_text(entered, asked.log)
 
 
 SIGNED: Final[Mapping[str, Callable[[AskedToSign], bytes]]] = {
-    "publications.end": _publication_end,
-    "justifications.enter": lambda asked: justification_statement(
-        asked.log, terms_of(asked.actor, asked.body)
-    ),
+    "publications.end": _end(PublicationEnded, "publications"),
+    "justifications.enter": _justification,
     "adjustments.adjust": lambda asked: adjustment_statement(asked.log, asked.body),
 }

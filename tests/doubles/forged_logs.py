@@ -10,12 +10,13 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from audit.records.kinds import Kind
+from audit.records.kinds import KINDS, Kind
 from audit.records.record import Draft
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from tests.doubles.both_verifiers import Change, told
 
 Body = dict[str, Any]
+_SIGNED_KINDS = tuple(kind for kind, spec in KINDS.items() if spec.signed)
 
 
 class Forgery(NamedTuple):
@@ -43,6 +44,17 @@ def _more(tag: int, value: str, *, first: bool) -> Change:
 
 def _with(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any field
     return lambda value: {**value, **changes} if isinstance(value, dict) else value
+
+
+def _another(value: Any) -> Any:  # noqa: ANN401 - any field
+    """Return another value of the same form; signatures are of the right form, and nobody's."""
+    match value:
+        case int():
+            return value + 1
+        case str():
+            return f"{value}x"
+        case _:
+            return {name: "0" * 128 if name in SIGNING_ROLES else 1 for name in value}
 
 
 def _results(keep: Callable[[Body], bool]) -> Change:
@@ -323,18 +335,21 @@ FORGED: tuple[Forgery, ...] = (
         "governed",
         (told(Kind.FAIRNESS_AGREED, criteria=_with(version=99)),),
     ),
-    _F("publication", "nobody signed", "governed", (told(Kind.PUBLICATION_ENDED, signatures={}),)),
-    _F("publication", "one signed", "governed", (told(Kind.PUBLICATION_ENDED, signatures=_HALF),)),
-    _F("publication", "another act", "governed", (told(Kind.PUBLICATION_ENDED, of_seq=1),)),
-    _F(
-        "publication", "another leaf", "governed", (told(Kind.PUBLICATION_ENDED, of_leaf="0" * 64),)
+    *(
+        _F("signed", f"{kind}: {name}", "governed", (told(kind, signatures=given),))
+        for kind in _SIGNED_KINDS
+        for name, given in (("nobody signed", {}), ("one signed", _HALF))
     ),
-    _F("publication", "another name", "governed", (told(Kind.PUBLICATION_ENDED, ref="other"),)),
-    _F(
-        "justification",
-        "nobody signed",
-        "governed",
-        (told(Kind.JUSTIFICATION_ENTERED, signatures={}),),
+    *(
+        _F(
+            "ended",
+            f"{spec.kind} of another {name}",
+            "governed",
+            (told(spec.kind, **{name: value}),),
+        )
+        for spec in KINDS.values()
+        if spec.ends
+        for name, value in (("of_seq", 1), ("of_leaf", "0" * 64), ("ref", "other"))
     ),
     _F(
         "justification",
@@ -448,15 +463,12 @@ SIGNED: tuple[Forgery, ...] = tuple(
             "signatures",
             dict.fromkeys(SIGNING_ROLES, "0" * 128),
         ),
-        ("publication", "governed", Kind.PUBLICATION_ENDED, "reason", "another"),
-        (
-            "publication",
-            "governed",
-            Kind.PUBLICATION_ENDED,
-            "signatures",
-            dict.fromkeys(SIGNING_ROLES, "0" * 128),
+        *(
+            ("signed", "governed", kind, name, _another)
+            for kind in _SIGNED_KINDS
+            for name in KINDS[kind].signed_fields
+            if name != "log_id"
         ),
-        ("justification", "governed", Kind.JUSTIFICATION_ENTERED, "terms", _with(bound_bp=9_999)),
         ("difference", "resolved", Kind.DIFFERENCE_RESOLVED, "terms", _with(exec_ids=["X"])),
     )
 )

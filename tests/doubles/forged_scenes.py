@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.records.canonical import JSON
-from audit.records.kinds import Kind
+from audit.records.kinds import KINDS, Kind
 from audit.records.record import Draft
 from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.bodies.order_requests import ReplaceRequest
@@ -159,6 +159,18 @@ def _governed(folder: Path) -> Broker:
             },
         ),
         (
+            Kind.PUBLICATION_NOTED,
+            {
+                "ref": "note-1",
+                "instrument": "SPXN",
+                "published_us": 1,
+                "author": "ada",
+                "medium": "research",
+                "reference": "",
+                "actor_name": "ada",
+            },
+        ),
+        (
             Kind.MODE_ENTERED,
             {
                 **desk.small.tags.document(),
@@ -181,34 +193,26 @@ def _governed(folder: Path) -> Broker:
                 idem_key=f"act:{number}",
             )
         )
-    _ended_publication(desk, signed["signatures"])
+    _end_acts(desk, nobody)
     return Broker(desk)
 
 
-def _ended_publication(desk: MemoryDesk, signatures: JSON) -> None:
+def _end_acts(desk: MemoryDesk, signatures: JSON) -> None:
+    """End a record of each kind that both officers may end."""
     ledger = desk.small.desk.own.tools.ledger
-    noted: dict[str, JSON] = {"ref": "note-1", "instrument": "SPXN", "published_us": 1}
-    noted |= {"author": "ada", "medium": "research", "reference": "", "actor_name": "ada"}
-    (act,) = ledger.append(
-        Draft(
-            stream="control",
-            kind=Kind.PUBLICATION_NOTED,
-            payload=noted,
-            actor="person:ada",
-            idem_key="noted:1",
+    for spec in (one for one in KINDS.values() if one.ends):
+        *_, act = desk.log.records(kinds=(Kind(spec.ends),))
+        ended: dict[str, JSON] = {"ref": act.body["ref"], "of_seq": act.seq}
+        ended |= {"of_leaf": act.leaf.hex(), "reason": "wrong", "ended_by": "ada"}
+        ledger.append(
+            Draft(
+                stream="control",
+                kind=spec.kind,
+                payload=ended | {"signatures": signatures},
+                actor="person:ada",
+                idem_key=f"ended:{spec.kind}",
+            )
         )
-    )
-    ended: dict[str, JSON] = {"ref": "note-1", "of_seq": act.seq, "of_leaf": act.leaf.hex()}
-    ended |= {"reason": "wrong", "ended_by": "ada", "signatures": signatures}
-    ledger.append(
-        Draft(
-            stream="control",
-            kind=Kind.PUBLICATION_ENDED,
-            payload=ended,
-            actor="person:ada",
-            idem_key="ended:1",
-        )
-    )
 
 
 def _justification() -> dict[str, JSON]:

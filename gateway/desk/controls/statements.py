@@ -14,12 +14,13 @@ Not here: keys, and what follows from a signature.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from gateway.errors import ReleaseRefusedError
+from audit.records.record_kind import RecordKind
+from gateway.errors import ReleaseRefusedError, RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 
 FORM: Final = "countersign statement v2"
@@ -63,6 +64,26 @@ def refuse_unnamed(live: Sequence[str], named: Sequence[str]) -> None:
 def release_statement_v1(origin: str, kill_epoch: int) -> bytes:
     """Return the statement of earlier versions, only to check old records."""
     return f"countersign kill release\n{origin}\n{kill_epoch}\n".encode()
+
+
+def signed_text(entered: RecordKind, log: str) -> bytes:
+    """Return what both officers sign of a record, as its filing says."""
+    purpose, *particulars = entered.signed_lines()
+    return statement(purpose, log, *particulars)
+
+
+def refuse_unsigned(entered: RecordKind, log: str, keys: Mapping[str, bytes]) -> None:
+    """Refuse a record that both officers must sign, and did not; its filing says what they sign.
+
+    Raises:
+        RequestError: a signature is missing, or is of other words, another log or another key.
+    """
+    given: Any = entered.document()["signatures"]
+    if not all_signed(signed_text(entered, log), given, keys):
+        raise RequestError(
+            problem=f"both officers, risk and compliance, must sign this {entered.filing.signed[0]}"
+            " for this ledger: the verb signs with --risk-key and --compliance-key"
+        )
 
 
 def all_signed(signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, bytes]) -> bool:

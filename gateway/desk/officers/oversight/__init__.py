@@ -6,6 +6,7 @@ Not here: the tests and patterns themselves (`risk.windows`), reading them (`gat
     fairness    runs of the tests of fairness
     reviews     blind reviews: a sample, judged without the model's answer
     swaps       runs of counterfactual swaps
+    ending      how both officers end an act that was recorded by mistake
     justifications  the registry of justifications, signed by both officers
     publications  own publications, which keep the firm out of their instrument
     annotations  what persons remark about decisions

@@ -6,27 +6,25 @@ Rules:
 - An entry has a name (`ref`) once: the same again changes nothing, other terms are refused.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import JustificationBody
-from gateway.desk.controls.statements import all_signed, statement
+from gateway.desk.controls.statements import refuse_unsigned
 from gateway.desk.officers.oversight.swaps import recorded_swaps
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.justifications import (
-    JUSTIFICATION_KINDS,
     FairnessSources,
     JustificationEntered,
     JustificationTerms,
     justification_key,
 )
 
-PURPOSE: Final = "fairness justification"
 LIFE_US: Final = 180 * 86_400_000_000
 LISTED: Final = 200
 
@@ -35,16 +33,6 @@ def terms_of(actor: str, body: JustificationBody) -> JustificationTerms:
     """Return what the officers sign of an entry that this person proposes."""
     return JustificationTerms.read(
         {**body.model_dump(mode="json", exclude={"signatures"}), "proposer": actor}
-    )
-
-
-def justification_statement(log: str, terms: JustificationTerms) -> bytes:
-    """Return the bytes that both roles sign; the terms are JSON on one line."""
-    return statement(
-        PURPOSE,
-        log,
-        f"ref {terms.ref}",
-        f"terms {json.dumps(terms.document(), sort_keys=True)}",
     )
 
 
@@ -66,20 +54,14 @@ def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> 
         return {"seq": earlier.seq, "again": True, **terms.document()}
     _refuse_terms(own, terms)
     log = log_id(own.reader, own.origin)
-    if not all_signed(
-        justification_statement(log, terms), body.signatures, own.keyring.public_keys()
-    ):
-        raise RequestError(
-            problem="both roles, risk and compliance, must sign these terms in this ledger:"
-            " `countersign justify add` signs with --risk-key and --compliance-key"
-        )
     entered = JustificationEntered(
         ref=body.ref,
         terms=terms,
-        signatures={role: body.signatures[role] for role in SIGNING_ROLES},
+        signatures={role: text for role, text in body.signatures.items() if role in SIGNING_ROLES},
         log_id=log,
         actor_name=actor,
     )
+    refuse_unsigned(entered, log, own.keyring.public_keys())
     (record,) = own.tools.ledger.append(entered.draft())
     return {"seq": record.seq, "again": False, **terms.document()}
 
@@ -97,17 +79,18 @@ def justifications(own: DeskParts) -> dict[str, Any]:
 
 def _entries(reader: LedgerReader, live: set[str]) -> Sequence[dict[str, Any]]:
     records = reader.records(
-        stream="control", kinds=JUSTIFICATION_KINDS, newest_first=True, limit=LISTED
+        stream="control", kinds=(Kind.JUSTIFICATION_ENTERED,), newest_first=True, limit=LISTED
     )
-    read = ((one.seq, JustificationEntered.of(one)) for one in records)
+    read = ((one.seq, one.leaf.hex(), JustificationEntered.of(one)) for one in records)
     return [
         {
             "seq": seq,
+            "leaf": leaf,
             "in_force": one.ref in live,
             "signed_by": sorted(one.signatures),
             **one.terms.document(),
         }
-        for seq, one in read
+        for seq, leaf, one in read
     ]
 
 

@@ -10,7 +10,6 @@ Rules:
 - An act lies at most a week ahead: a typing error must not stop an instrument for years.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.oversight import EndRequest, PublicationBody
-from gateway.desk.controls.statements import all_signed, statement
+from gateway.desk.officers.oversight.ending import end_act, ends_of
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.log_id import log_id
@@ -30,7 +29,6 @@ from gateway.walk.journal.control.oversight.publications import (
 from gateway.walk.journal.words import Medium
 from gateway.walk.projections.differences import EVERY
 
-PURPOSE: Final = "publication end"
 AHEAD_US: Final = 7 * 86_400_000_000
 LISTED: Final = 200
 
@@ -67,11 +65,6 @@ def note_publication(own: DeskParts, actor: str, body: PublicationBody) -> dict[
     return {"seq": record.seq, "again": False, **noted.document()}
 
 
-def end_statement(log: str, seq: int, leaf: str, reason: str) -> bytes:
-    """Return the bytes that both officers sign; the reason is a JSON string on one line."""
-    return statement(PURPOSE, log, f"record {seq} {leaf}", f"reason {json.dumps(reason)}")
-
-
 def end_publication(own: DeskParts, actor: str, ref: str, request: EndRequest) -> dict[str, Any]:
     """End an act that was recorded by mistake; verdicts after it do not count it.
 
@@ -80,27 +73,7 @@ def end_publication(own: DeskParts, actor: str, ref: str, request: EndRequest) -
         AuditError: the ledger does not take it.
     """
     act = own.reader.by_key("control", publication_key(ref))
-    if act is None:
-        raise RequestError(problem=f"no act {ref} is on record: countersign publications list")
-    if (earlier := _ends(own.reader).get(act.seq)) is not None:
-        return {"ref": ref, "seq": earlier, "again": True}
-    signed = end_statement(log_id(own.reader, own.origin), act.seq, act.leaf.hex(), request.reason)
-    given = {str(role): text for role, text in request.signatures.items()}
-    if not all_signed(signed, given, own.keyring.public_keys()):
-        raise RequestError(
-            problem="both officers, risk and compliance, must sign that this act does not count:"
-            " countersign publications end signs with --risk-key and --compliance-key"
-        )
-    ended = PublicationEnded(
-        ref=ref,
-        of_seq=act.seq,
-        of_leaf=act.leaf.hex(),
-        reason=request.reason,
-        signatures=given,
-        ended_by=actor,
-    )
-    (record,) = own.tools.ledger.append(ended.draft())
-    return {"ref": ref, "seq": record.seq, "again": False}
+    return end_act(own, actor, ref, act, PublicationEnded, request)
 
 
 def publications(reader: LedgerReader) -> Sequence[dict[str, Any]]:
@@ -108,7 +81,7 @@ def publications(reader: LedgerReader) -> Sequence[dict[str, Any]]:
     records = reader.records(
         stream="control", kinds=(Kind.PUBLICATION_NOTED,), newest_first=True, limit=LISTED
     )
-    ends = _ends(reader)
+    ends = ends_of(reader, PublicationEnded)
     return [
         {
             "seq": one.seq,
@@ -124,12 +97,6 @@ def publications_state(own: DeskParts) -> dict[str, Any]:
     """Return the acts on record, and the log id for a statement."""
     listed = publications(own.reader)
     return {"log_id": log_id(own.reader, own.origin), "publications": listed}
-
-
-def _ends(reader: LedgerReader) -> dict[int, int]:
-    """Return the records that ended acts, by the acts' records."""
-    records = reader.records(stream="control", kinds=(Kind.PUBLICATION_ENDED,))
-    return {PublicationEnded.of(one).of_seq: one.seq for one in records}
 
 
 def _again(record: Record, body: PublicationBody) -> dict[str, Any]:

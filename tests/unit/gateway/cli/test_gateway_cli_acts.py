@@ -15,9 +15,8 @@ from gateway.cli.binder import acts_app
 from gateway.cli.lines import lines_of
 from gateway.cli.main import app, every_verb
 from gateway.desk.bodies.requests import IntentRequest
-from gateway.desk.controls.statements import all_signed
+from gateway.desk.controls.statements import all_signed, statement
 from gateway.desk.officers.adjustment import adjustment_statement
-from gateway.desk.officers.oversight.publications import end_statement
 from gateway.desk.signing import SIGNED
 from gateway.installation.keys.keyring import Keyring
 from tests.doubles.verbs import DoorNotes, typed
@@ -161,9 +160,10 @@ def test_both_officers_sign_what_is_sent(door: DoorNotes, folder: Path) -> None:
     code, said = typed(folder, "publications", "end", "a", "--reason", "a mistake")
     assert (code, said) == (0, "a does not count any more: record 8\n")
     body: dict[str, Any] = door.sent[-1][2]
-    assert all_signed(end_statement("log#00", 3, "ab", "a mistake"), body["signatures"], keys)
+    text = statement("publication end", "log#00", "record 3 ab", 'reason "a mistake"')
+    assert all_signed(text, body["signatures"], keys)
     code, said = typed(folder, "publications", "end", "b", "--reason", "a mistake")
-    assert (code, "no act b is on record" in said) == (2, True)
+    assert (code, "none of the publications on record is named b" in said) == (2, True)
 
     split = ("adjust", "split", "--ref", "s", "--instrument", "SPXN", "--ratio", "2:1")
     door.done = {"seqs": [7, 8], "again": False}

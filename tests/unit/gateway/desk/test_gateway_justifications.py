@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
@@ -14,17 +15,17 @@ from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.officers.oversight.justifications import (
     LIFE_US,
     enter_justification,
-    justification_statement,
     justifications,
-    terms_of,
 )
+from gateway.desk.signing import SIGNED, AskedToSign
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.installation.keys.log_id import log_id
 from gateway.installation.policies import policy
 from gateway.surfaces.api.app import build_api
-from gateway.walk.journal.control.oversight.justifications import FairnessSources
+from gateway.walk.journal.control.oversight.justifications import (
+    FairnessSources,
+)
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.full_policy import gathered_policy
@@ -72,10 +73,19 @@ def entry(desk: MemoryDesk, **changes: Any) -> JustificationBody:  # noqa: ANN40
 
 def entered(desk: MemoryDesk, roles: tuple[str, ...] = SIGNING_ROLES, **changes: Any) -> int:  # noqa: ANN401 - any field
     own, body = desk.small.desk.own, entry(desk, **changes)
-    text = justification_statement(log_id(own.reader, own.origin), terms_of("otto", body))
-    signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in roles}
-    signed = body.model_copy(update={"signatures": signatures})
-    return int(enter_justification(own, "otto", signed)["seq"])
+    signatures = signed(desk, "justifications.enter", body, roles)
+    signed_body = body.model_copy(update={"signatures": signatures})
+    return int(enter_justification(own, "otto", signed_body)["seq"])
+
+
+def signed(
+    desk: MemoryDesk, act: str, body: BaseModel, roles: tuple[str, ...] = SIGNING_ROLES, **ids: str
+) -> dict[str, str]:
+    """Return what the officers' keys sign of an act, as the verb does."""
+    own = desk.small.desk.own
+    asked = AskedToSign(name=act, actor="otto", ids=ids, body=body, read=justifications(own))
+    text = SIGNED[act](asked)
+    return {role: own.keyring.signing_key(role).sign(text).hex() for role in roles}
 
 
 def reasons(response: IntentResponse) -> set[str]:
@@ -140,7 +150,7 @@ def test_an_entry_lives_180_days_at_most(desk: MemoryDesk) -> None:
 def test_both_officers_sign_and_a_name_stands_once(
     desk: MemoryDesk, roles: tuple[str, ...]
 ) -> None:
-    with pytest.raises(RequestError, match="both roles"):
+    with pytest.raises(RequestError, match="both officers"):
         entered(desk, roles)
     seq = entered(desk)
     assert entered(desk) == seq

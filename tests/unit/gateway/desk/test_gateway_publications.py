@@ -12,10 +12,10 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Guard
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.oversight import EndRequest, PublicationBody
+from gateway.desk.controls.statements import statement
 from gateway.desk.officers.oversight.publications import (
     AHEAD_US,
     end_publication,
-    end_statement,
     note_publication,
     publications,
     publications_state,
@@ -97,7 +97,8 @@ def ended(desk: MemoryDesk, ref: str, *, by: tuple[str, ...] = SIGNING_ROLES) ->
     own = desk.small.desk.own
     state = publications_state(own)
     act = next(one for one in state["publications"] if one["ref"] == ref)
-    text = end_statement(str(state["log_id"]), act["seq"], act["leaf"], "wrong instrument")
+    record, words = f"record {act['seq']} {act['leaf']}", 'reason "wrong instrument"'
+    text = statement("publication end", str(state["log_id"]), record, words)
     signatures = {role: own.keyring.signing_key(role).sign(text).hex() for role in by}
     request = EndRequest.model_validate({"reason": "wrong instrument", "signatures": signatures})
     return end_publication(own, "operator", ref, request)
@@ -121,7 +122,7 @@ def test_one_officer_ends_no_act(desk: MemoryDesk, by: tuple[str, ...]) -> None:
     with pytest.raises(RequestError, match="both officers"):
         ended(desk, "note-1", by=by)
     noted(desk, "note-2")
-    with pytest.raises(RequestError, match="no act note-3"):
+    with pytest.raises(RequestError, match="no publication note-3"):
         end_publication(
             desk.small.desk.own,
             "operator",

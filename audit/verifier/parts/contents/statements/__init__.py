@@ -1,5 +1,6 @@
 """What must be true of records: one table, judged record by record.
 
+    signed_kinds  what both officers sign of a record, written from the kinds
     table      the statements: name, sentence, judged fields
     checks     the checks of the rules, written from them
     messages   what a broker's message says of a trade

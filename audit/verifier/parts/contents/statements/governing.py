@@ -20,12 +20,14 @@ from audit.verifier.parts.contents.statements.seen import (
     tagged_digest,
     whole_numbers,
 )
+from audit.verifier.parts.contents.statements.signed_kinds import SIGNED_KINDS
 from audit.verifier.parts.contents.statements.verdicts import Findings
 from audit.verifier.parts.trust.officers import OFFICERS
 
 _FORM_2 = "countersign statement v2"
 _BY_BOTH = frozenset({"breaker", "secure"})
-_ALONE_SIGNED = frozenset({"kill_released", "fairness_agreed", "justification_entered"})
+_ALONE_SIGNED = frozenset({"kill_released", "fairness_agreed"})
+_PARTICULAR = re.compile(r"{(\w+)(:json)?}")
 """Kinds whose signed text is in the record itself; others need records before it."""
 _SIGNATURE = re.compile(r"[0-9a-f]{128}")
 """Ed25519, hex."""
@@ -140,24 +142,31 @@ def judge_criteria(seen: Earlier, said: VerifiedRecord) -> Findings:
     yield from _by_both(seen, body)
 
 
-def judge_justification(seen: Earlier, said: VerifiedRecord) -> Findings:
-    """Yield what a justification has that was not signed."""
+def judge_justification(_: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what a justification has that its terms have not."""
     if not same(said.body.get("ref"), mapping_of(said.body.get("terms")).get("ref")):
         yield "its ref is not that of its terms"
-    yield from _by_both(seen, said.body)
 
 
-def judge_publication(seen: Earlier, said: VerifiedRecord) -> Findings:
-    """Yield what an end of a publication says that the act on record does not."""
+def judge_signed(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield that a record which both officers sign is not signed, or for another log."""
+    _, log_field, *_ = SIGNED_KINDS[said.kind]
+    if log_field:
+        yield from _by_both(seen, said.body)
+    elif len(signed_roles(said.body)) < len(OFFICERS):
+        yield "it has not both officers' signatures"
+
+
+def judge_ended(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what the end of an act says that the act on record does not."""
     body, number = said.body, said.body.get("of_seq")
-    found = seen.published.get(number if type(number) is int else -1)
+    ends, *_ = SIGNED_KINDS[said.kind]
+    found = seen.acts.get(number if type(number) is int else -1)
     if found is None:
         if seen.whole:
             yield "its act is not on record before it"
-    elif not same([body.get("of_leaf"), body.get("ref")], found):
+    elif not same([ends, body.get("of_leaf"), body.get("ref")], found):
         yield "it names another act than the one on record"
-    if len(signed_roles(body)) < len(OFFICERS):
-        yield "it has not both officers' signatures"
 
 
 def judge_difference(seen: Earlier, said: VerifiedRecord) -> Findings:
@@ -287,7 +296,8 @@ def to_sign(seen: Earlier, said: VerifiedRecord) -> Iterator[ToSign]:
         return
     name, purpose, lines, needed = found
     log = text_of(body.get("log_id")) if "log_id" in body else seen.log_id
-    if not log or not (seen.whole or said.kind in _ALONE_SIGNED):
+    alone = said.kind in _ALONE_SIGNED or SIGNED_KINDS.get(said.kind, ("", ""))[1]
+    if not log or not (seen.whole or alone):
         return
     text = "".join(f"{line}\n" for line in (_FORM_2, purpose, log, *lines)).encode()
     signatures = mapping_of(body.get("signatures"))
@@ -305,9 +315,7 @@ def _policy_lines(body: Mapping[str, Any], one: Mapping[str, Any]) -> bytes:
     return b"countersign policy signature v2\n" + canonical({**said, "trial": one["trial"]})
 
 
-def _lines_of(  # noqa: PLR0911 - one for each kind
-    seen: Earlier, said: VerifiedRecord
-) -> tuple[str, str, Sequence[str], int] | None:
+def _lines_of(seen: Earlier, said: VerifiedRecord) -> tuple[str, str, Sequence[str], int] | None:
     """Return a statement's name, purpose and particulars, and how many officers it needs."""
     body = said.body
     both = len(OFFICERS)
@@ -340,22 +348,23 @@ def _lines_of(  # noqa: PLR0911 - one for each kind
             version = text_of(mapping_of(body.get("criteria")).get("version"))
             lines = [f"version {version}", f"digest {of('criteria_digest')}"]
             return "criteria", "fairness criteria", lines, both
-        case "justification_entered":
-            terms = json.dumps(mapping_of(body.get("terms")), sort_keys=True)
-            return (
-                "justification",
-                "fairness justification",
-                [f"ref {of('ref')}", f"terms {terms}"],
-                both,
-            )
-        case "publication_ended":
-            act = f"record {of('of_seq')} {of('of_leaf')}"
-            lines = [act, f"reason {json.dumps(of('reason'))}"]
-            return "publication", "publication end", lines, both
         case "difference_resolved" if changes_a_book(body):
             return "difference", "difference resolution", _resolution_lines(body), both
+        case kind if kind in SIGNED_KINDS:
+            _, _, purpose, *lines = SIGNED_KINDS[kind]
+            return "signed", purpose, [_filled(line, body) for line in lines], both
         case _:
             return None
+
+
+def _filled(line: str, body: Mapping[str, Any]) -> str:
+    """Return a particular with a record's fields in it."""
+
+    def said(found: re.Match[str]) -> str:
+        value = body.get(found[1])
+        return json.dumps(value, sort_keys=True) if found[2] else text_of(value)
+
+    return _PARTICULAR.sub(said, line)
 
 
 def _resolution_lines(body: Mapping[str, Any]) -> Sequence[str]:

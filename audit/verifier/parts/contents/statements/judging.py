@@ -14,13 +14,14 @@ from audit.verifier.parts.contents.statements.governing import (
     ToSign,
     judge_criteria,
     judge_difference,
+    judge_ended,
     judge_justification,
     judge_mode,
     judge_policy,
     judge_promotion,
-    judge_publication,
     judge_release,
     judge_resume,
+    judge_signed,
     to_sign,
 )
 from audit.verifier.parts.contents.statements.orders import (
@@ -59,7 +60,8 @@ JUDGES: Mapping[str, Judge] = {
     "promotion": judge_promotion,
     "criteria": judge_criteria,
     "justification": judge_justification,
-    "publication": judge_publication,
+    "signed": judge_signed,
+    "ended": judge_ended,
     "difference": judge_difference,
     "adjustment": judge_adjustment,
 }

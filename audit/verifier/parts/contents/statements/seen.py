@@ -14,6 +14,7 @@ from audit.verifier.parts.canonical import canonical, text_of
 from audit.verifier.parts.contents.approvals import FIX_SIDES, fields_of, order_name
 from audit.verifier.parts.contents.statements.messages import Message, message_of
 from audit.verifier.parts.contents.statements.positions import Positions
+from audit.verifier.parts.contents.statements.signed_kinds import SIGNED_KINDS
 from audit.verifier.parts.trust.brokerfile import SCALE, units_of
 
 LIMIT = "2"
@@ -136,7 +137,7 @@ class Earlier:
     presses: dict[str, object] = field(default_factory=dict)
     stops: dict[str, object] = field(default_factory=dict)
     tested: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    published: dict[int, list[object]] = field(default_factory=dict)
+    acts: dict[int, list[object]] = field(default_factory=dict)
     differences: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     named: dict[str, tuple[str, object]] = field(default_factory=dict)
     fees: dict[int, object] = field(default_factory=dict)
@@ -343,8 +344,8 @@ def _differed(seen: Earlier, said: VerifiedRecord) -> None:
     seen.differences[said.seq] = {**kept, "leaf": said.leaf.hex()}
 
 
-def _published(seen: Earlier, said: VerifiedRecord) -> None:
-    seen.published[said.seq] = [said.leaf.hex(), said.body.get("ref")]
+def _named(seen: Earlier, said: VerifiedRecord) -> None:
+    seen.acts[said.seq] = [said.kind, said.leaf.hex(), said.body.get("ref")]
 
 
 def _moded(seen: Earlier, said: VerifiedRecord) -> None:
@@ -374,8 +375,8 @@ _TAKEN = {
     "stop_ended": _resumed,
     "promotion_tested": _tested,
     "book_difference": _differed,
-    "publication_noted": _published,
     "mode_entered": _moded,
+    **{ends: _named for ends, *_ in SIGNED_KINDS.values() if ends},
 }
 
 

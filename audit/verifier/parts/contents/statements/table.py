@@ -11,6 +11,8 @@ the statement, as it did before this table.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from audit.verifier.parts.contents.statements.signed_kinds import SIGNED_FIELDS, SIGNED_KINDS
+
 
 class Statement(NamedTuple):
     """One statement: its name, its sentence, and the fields of each kind that it judges."""
@@ -166,14 +168,19 @@ STATEMENTS = (
     ),
     Statement(
         "justification",
-        "A justification is the terms that both officers signed.",
-        {"justification_entered": "ref terms log_id signatures"},
+        "A justification's name is that of the terms that both officers signed.",
+        {"justification_entered": "ref terms.ref"},
     ),
     Statement(
-        "publication",
-        "A publication that ends is an act on record by number, leaf and name; both officers signed"
-        " it and the reason for this ledger.",
-        {"publication_ended": "ref of_seq of_leaf reason signatures"},
+        "signed",
+        "What both officers sign together is the text that the record's fields give, for this"
+        " ledger.",
+        SIGNED_FIELDS,
+    ),
+    Statement(
+        "ended",
+        "An act that ends is on record before, by number, leaf and name.",
+        {kind: "of_seq of_leaf ref" for kind, (ends, *_) in SIGNED_KINDS.items() if ends},
     ),
     Statement(
         "difference",

@@ -59,7 +59,13 @@ class JustificationEntered(RecordKind, frozen=True, kw_only=True):
     It moves every account's basis, so no verdict overlooks it.
     """
 
-    filing = Filing("control", "justification:{ref}", "person:{actor_name}", firm_wide=True)
+    filing = Filing(
+        "control",
+        "justification:{ref}",
+        "person:{actor_name}",
+        firm_wide=True,
+        signed=("fairness justification", "ref {ref}", "terms {terms:json}"),
+    )
 
     ref: str
     terms: JustificationTerms

@@ -14,6 +14,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.record_kind import Filing, RecordKind
+from gateway.walk.journal.control.oversight.ends import END_LINES, ActEnded
 from gateway.walk.journal.words import Medium
 from gateway.walk.projections.differences import EVERY, RecordsPort
 from risk.state.inputs.activity import OwnAct, Publications
@@ -45,22 +46,17 @@ class PublicationNoted(RecordKind, frozen=True, kw_only=True):
     actor_name: str
 
 
-class PublicationEnded(RecordKind, frozen=True, kw_only=True):
-    """Which act does not count any more, and why; it moves every account's basis, like the act.
+class PublicationEnded(ActEnded, frozen=True, kw_only=True):
+    """Which act does not count any more, and why; it moves every account's basis, like the act."""
 
-    Attributes:
-        of_leaf: leaf hash of the act's record, hex; both officers signed it with the reason.
-        ended_by: who sent it.
-    """
-
-    filing = Filing("control", "publication_ended:{ref}", "person:{ended_by}", firm_wide=True)
-
-    ref: str
-    of_seq: int
-    of_leaf: str
-    reason: str
-    signatures: dict[str, str]
-    ended_by: str
+    filing = Filing(
+        "control",
+        "publication_ended:{ref}",
+        "person:{ended_by}",
+        firm_wide=True,
+        signed=("publication end", *END_LINES),
+        ends="publication_noted",
+    )
 
 
 def publication_key(ref: str) -> str:
