@@ -93,6 +93,7 @@ class Kind(StrEnum):
     CASE_MOVED = "case_moved"
     SWAPS_TESTED = "swaps_tested"
     JUSTIFICATION_ENTERED = "justification_entered"
+    JUSTIFICATION_ENDED = "justification_ended"
     PUBLICATION_NOTED = "publication_noted"
     PUBLICATION_ENDED = "publication_ended"
     FAIRNESS_TESTED = "fairness_tested"
@@ -324,6 +325,8 @@ swaps_tested control firm_wide
     placebo swaps_digest tested_id
 justification_entered control firm_wide
     actor_name log_id ref signatures terms
+justification_ended control firm_wide
+    ended_by of_leaf of_seq reason ref signatures
 publication_noted control firm_wide
     actor_name author instrument medium published_us ref reference
 publication_ended control firm_wide
@@ -372,6 +375,12 @@ SIGNED = {
         "fairness justification",
         "ref {ref}",
         "terms {terms:json}",
+    ),
+    "justification_ended": (
+        "justification_entered",
+        "justification end",
+        "record {of_seq} {of_leaf}",
+        "reason {reason:json}",
     ),
     "publication_ended": (
         "publication_noted",

@@ -821,10 +821,10 @@ export const KINDS = new Set(`
   stop_begun stop_ended cancel_all_asked flatten_asked cancel_all_outcome read_recorded
   access_refused receipt_key agent_scoped alarm_lost review_drawn review_answered override_granted
   override_ended decision_annotated forecast_scored policy_tried case_opened case_noted case_moved
-  swaps_tested justification_entered publication_noted publication_ended fairness_tested
-  fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated
-  key_revoked key_destroyed officer_key_changed record_disavowed stream_heads hold_placed
-  hold_lifted retention_expired subject_erased personal_disclosed clock_observed
+  swaps_tested justification_entered justification_ended publication_noted publication_ended
+  fairness_tested fairness_agreed order_allocated basket_received basket_decided rows_accepted
+  key_rotated key_revoked key_destroyed officer_key_changed record_disavowed stream_heads
+  hold_placed hold_lifted retention_expired subject_erased personal_disclosed clock_observed
 `.trim().split(/\s+/));
 //KINDS-END
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
@@ -2372,8 +2372,8 @@ const STATEMENTS = {
   promotion: ["model_promoted"],
   criteria: ["fairness_agreed"],
   justification: ["justification_entered"],
-  signed: ["justification_entered", "publication_ended"],
-  ended: ["publication_ended"],
+  signed: ["justification_ended", "justification_entered", "publication_ended"],
+  ended: ["justification_ended", "publication_ended"],
   difference: ["difference_resolved"],
   adjustment: ["book_adjusted"],
 };
@@ -2429,6 +2429,7 @@ const CHECKS = new Map([
 ]);
 const SIGNED_KINDS = {
   justification_entered: ["", "log_id", "fairness justification", "ref {ref}", "terms {terms:json}"],
+  justification_ended: ["justification_entered", "", "justification end", "record {of_seq} {of_leaf}", "reason {reason:json}"],
   publication_ended: ["publication_noted", "", "publication end", "record {of_seq} {of_leaf}", "reason {reason:json}"],
 };
 //STATEMENTS-END

@@ -1418,10 +1418,10 @@ mode_entered digests_registered promotion_tested model_promoted stop_begun stop_
 cancel_all_asked flatten_asked cancel_all_outcome read_recorded access_refused receipt_key
 agent_scoped alarm_lost review_drawn review_answered override_granted override_ended
 decision_annotated forecast_scored policy_tried case_opened case_noted case_moved swaps_tested
-justification_entered publication_noted publication_ended fairness_tested fairness_agreed
-order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked key_destroyed
-officer_key_changed record_disavowed stream_heads hold_placed hold_lifted retention_expired
-subject_erased personal_disclosed clock_observed
+justification_entered justification_ended publication_noted publication_ended fairness_tested
+fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked
+key_destroyed officer_key_changed record_disavowed stream_heads hold_placed hold_lifted
+retention_expired subject_erased personal_disclosed clock_observed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds with their version."""
@@ -2523,6 +2523,13 @@ SIGNED_KINDS = {
         "ref {ref}",
         "terms {terms:json}",
     ),
+    "justification_ended": (
+        "justification_entered",
+        "",
+        "justification end",
+        "record {of_seq} {of_leaf}",
+        "reason {reason:json}",
+    ),
     "publication_ended": (
         "publication_noted",
         "",
@@ -2534,6 +2541,7 @@ SIGNED_KINDS = {
 """The kind that a record ends, its field that names the log, purpose, particulars."""
 SIGNED_FIELDS = {
     "justification_entered": "ref terms log_id signatures",
+    "justification_ended": "of_seq of_leaf reason signatures",
     "publication_ended": "of_seq of_leaf reason signatures",
 }
 

@@ -5,6 +5,7 @@ from typing import Final
 from gateway.acts.act import Act
 from gateway.acts.verb import Verb
 from gateway.desk.bodies.fairness import CriteriaBody, FairnessRunBody, JustificationBody, SwapsBody
+from gateway.desk.bodies.oversight import EndRequest
 
 FAIRNESS: Final = (
     Act(
@@ -87,6 +88,21 @@ FAIRNESS: Final = (
             line="record {seq}: {ref}, {attribute} by {mechanism}, {asset_class}, side {side}, at"
             " most {bound_bp} bp, from {valid_from_us} to {valid_to_us}",
             file=True,
+            signs="/v1/fairness/justifications",
+        ),
+    ),
+    Act(
+        name="justifications.end",
+        summary="End a justification before its time",
+        says="Both officers sign that the entry is not in force from the next verdict on.",
+        action="resolve",
+        path="/v1/fairness/justifications/{ref}/end",
+        body=EndRequest,
+        verb=Verb(
+            words="justify end",
+            example='region-7 --reason "the sanctions were lifted"',
+            line="{ref} is not in force any more: record {seq}",
+            arguments={"ref": "name of the entry, from `justify list`"},
             signs="/v1/fairness/justifications",
         ),
     ),

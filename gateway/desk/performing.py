@@ -20,6 +20,7 @@ from gateway.desk.officers.governing.trials import record_trial, trials_document
 from gateway.desk.officers.oversight import cases, criteria, fairness, publications, reviews, swaps
 from gateway.desk.officers.oversight.annotations import annotate, read_annotations, remark
 from gateway.desk.officers.oversight.justifications import (
+    end_justification,
     enter_justification,
     justifications,
 )
@@ -126,6 +127,7 @@ PERFORM: Final[Mapping[str, Callable[[AskedAct], dict[str, Any]]]] = {
     "swaps.record": _by_name(swaps.record_swaps),
     "justifications.list": lambda asked: justifications(asked.own),
     "justifications.enter": _by_name(enter_justification),
+    "justifications.end": _by_name(end_justification, "ref"),
     "cases.list": lambda asked: cases.cases_document(asked.own),
     "cases.read": lambda asked: cases.case_document(asked.own, asked.ids["case_id"]),
     "cases.note": _by_name(cases.note_case, "case_id"),

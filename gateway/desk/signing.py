@@ -17,6 +17,7 @@ from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.walk.journal.control.oversight.ends import ActEnded
 from gateway.walk.journal.control.oversight.justifications import (
+    JustificationEnded,
     JustificationEntered,
 )
 from gateway.walk.journal.control.oversight.publications import PublicationEnded
@@ -90,5 +91,6 @@ def _justification(asked: AskedToSign) -> bytes:
 SIGNED: Final[Mapping[str, Callable[[AskedToSign], bytes]]] = {
     "publications.end": _end(PublicationEnded, "publications"),
     "justifications.enter": _justification,
+    "justifications.end": _end(JustificationEnded, "justifications"),
     "adjustments.adjust": lambda asked: adjustment_statement(asked.log, asked.body),
 }

@@ -17,10 +17,10 @@ mode_entered digests_registered promotion_tested model_promoted stop_begun stop_
 cancel_all_asked flatten_asked cancel_all_outcome read_recorded access_refused receipt_key
 agent_scoped alarm_lost review_drawn review_answered override_granted override_ended
 decision_annotated forecast_scored policy_tried case_opened case_noted case_moved swaps_tested
-justification_entered publication_noted publication_ended fairness_tested fairness_agreed
-order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked key_destroyed
-officer_key_changed record_disavowed stream_heads hold_placed hold_lifted retention_expired
-subject_erased personal_disclosed clock_observed
+justification_entered justification_ended publication_noted publication_ended fairness_tested
+fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked
+key_destroyed officer_key_changed record_disavowed stream_heads hold_placed hold_lifted
+retention_expired subject_erased personal_disclosed clock_observed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds with their version."""

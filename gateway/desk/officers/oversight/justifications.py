@@ -2,7 +2,8 @@
 
 Rules:
 - Both officers sign the terms for this ledger; the proposer's key is another person's.
-- An entry lives 180 days at most. Another one may supersede it; none is ever deleted.
+- An entry lives 180 days at most. Another one may supersede it, both officers may end it; none is
+  ever deleted.
 - An entry has a name (`ref`) once: the same again changes nothing, other terms are refused.
 """
 
@@ -12,7 +13,9 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import JustificationBody
+from gateway.desk.bodies.oversight import EndRequest
 from gateway.desk.controls.statements import refuse_unsigned
+from gateway.desk.officers.oversight.ending import end_act, ends_of
 from gateway.desk.officers.oversight.swaps import recorded_swaps
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
@@ -20,6 +23,7 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.control.oversight.justifications import (
     FairnessSources,
+    JustificationEnded,
     JustificationEntered,
     JustificationTerms,
     justification_key,
@@ -66,6 +70,12 @@ def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> 
     return {"seq": record.seq, "again": False, **terms.document()}
 
 
+def end_justification(own: DeskParts, actor: str, ref: str, request: EndRequest) -> dict[str, Any]:
+    """End an entry before its time; verdicts after it do not count it. Raises as `end_act`."""
+    act = own.reader.by_key("control", justification_key(ref))
+    return end_act(own, actor, ref, act, JustificationEnded, request)
+
+
 def justifications(own: DeskParts) -> dict[str, Any]:
     """Return entries and swaps, newest first, whether each entry is in force, and the log id."""
     now_us, size = own.market.now_us(), own.reader.head().size
@@ -82,10 +92,12 @@ def _entries(reader: LedgerReader, live: set[str]) -> Sequence[dict[str, Any]]:
         stream="control", kinds=(Kind.JUSTIFICATION_ENTERED,), newest_first=True, limit=LISTED
     )
     read = ((one.seq, one.leaf.hex(), JustificationEntered.of(one)) for one in records)
+    ends = ends_of(reader, JustificationEnded)
     return [
         {
             "seq": seq,
             "leaf": leaf,
+            "ended_seq": ends.get(seq),
             "in_force": one.ref in live,
             "signed_by": sorted(one.signatures),
             **one.terms.document(),

@@ -50,7 +50,8 @@ def test_the_example_of_a_verb_is_one_that_it_takes(
     act: Act, door: DoorNotes, folder: Path
 ) -> None:
     assert act.verb is not None
-    door.found = {"log_id": "log#00", "publications": [{"ref": "note-7", "seq": 1, "leaf": "aa"}]}
+    noted = [{"ref": ref, "seq": 1, "leaf": "aa"} for ref in ("note-7", "region-7")]
+    door.found = {"log_id": "log#00", "publications": noted, "justifications": noted}
     door.found |= {act.verb.items: []} if act.verb.items and not act.body else {}
     code, said = typed(folder, *act.verb.words.split(), *shlex.split(act.verb.example))
     assert code == 0, said

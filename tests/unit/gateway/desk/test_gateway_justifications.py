@@ -11,9 +11,12 @@ from pydantic import BaseModel
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import JustificationBody
+from gateway.desk.bodies.oversight import EndRequest
 from gateway.desk.bodies.requests import IntentRequest, IntentResponse
+from gateway.desk.controls.statements import signed_text
 from gateway.desk.officers.oversight.justifications import (
     LIFE_US,
+    end_justification,
     enter_justification,
     justifications,
 )
@@ -25,6 +28,7 @@ from gateway.installation.policies import policy
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.oversight.justifications import (
     FairnessSources,
+    JustificationEnded,
 )
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
@@ -88,6 +92,13 @@ def signed(
     return {role: own.keyring.signing_key(role).sign(text).hex() for role in roles}
 
 
+def ended(desk: MemoryDesk, roles: tuple[str, ...] = SIGNING_ROLES) -> dict[str, Any]:
+    body = EndRequest(reason="the sanctions were lifted")
+    signatures = signed(desk, "justifications.end", body, roles, ref="region-1")
+    asked = body.model_copy(update={"signatures": signatures})
+    return end_justification(desk.small.desk.own, "otto", "region-1", asked)
+
+
 def reasons(response: IntentResponse) -> set[str]:
     return {one.reason for one in response.rules if one.action == "HOLD"}
 
@@ -120,6 +131,33 @@ def test_an_entry_ends_with_its_time_or_with_the_one_that_supersedes_it(desk: Me
     assert len([*desk.log.records(kinds=(Kind.JUSTIFICATION_ENTERED,))]) == 2
     states = [(one["ref"], one["in_force"]) for one in justifications(own)["justifications"]]
     assert states == [("region-2", True), ("region-1", False)]
+
+
+def test_both_officers_end_an_entry_from_the_next_verdict_on(desk: MemoryDesk) -> None:
+    now_us, seq = desk.small.desk.own.market.now_us(), entered(desk)
+    for roles in ((), ("risk",), ("compliance",)):
+        with pytest.raises(RequestError, match="both officers"):
+            ended(desk, roles)
+    assert asked(desk, "Turkey is cheap").result == "approved"
+    first = ended(desk)
+    assert ended(desk) == first | {"again": True}
+    assert (held := asked(desk, "Turkey is cheap")).result == "held"
+    assert reasons(held) == {"NOT_JUSTIFIED"}
+    sources = FairnessSources(desk.log)
+    assert [one.seq for one in sources.in_force(first["seq"] - 1, now_us)] == [seq]
+    assert not sources.in_force(first["seq"], now_us)
+    (shown,) = justifications(desk.small.desk.own)["justifications"]
+    assert (shown["in_force"], shown["ended_seq"]) == (False, first["seq"])
+    (record,) = desk.log.records(kinds=(Kind.JUSTIFICATION_ENDED,))
+    assert signed_text(JustificationEnded.of(record), "log") == (
+        b"countersign statement v2\njustification end\nlog\n"
+        b"record %d %s\n" % (seq, shown["leaf"].encode()) + b'reason "the sanctions were lifted"\n'
+    ), "published words: a form that an officer reads"
+
+
+def test_nothing_ends_that_is_not_on_record(desk: MemoryDesk) -> None:
+    with pytest.raises(RequestError, match="no justification region-9"):
+        end_justification(desk.small.desk.own, "otto", "region-9", EndRequest(reason="x"))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,13 @@ SIGNED_KINDS = {
         "ref {ref}",
         "terms {terms:json}",
     ),
+    "justification_ended": (
+        "justification_entered",
+        "",
+        "justification end",
+        "record {of_seq} {of_leaf}",
+        "reason {reason:json}",
+    ),
     "publication_ended": (
         "publication_noted",
         "",
@@ -22,5 +29,6 @@ SIGNED_KINDS = {
 """The kind that a record ends, its field that names the log, purpose, particulars."""
 SIGNED_FIELDS = {
     "justification_entered": "ref terms log_id signatures",
+    "justification_ended": "of_seq of_leaf reason signatures",
     "publication_ended": "of_seq of_leaf reason signatures",
 }

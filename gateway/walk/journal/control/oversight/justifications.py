@@ -1,7 +1,8 @@
 """Records of justifications, and what the fairness gate (R48) reads of a decision.
 
 Rules:
-- A justification is in force from its start to before its end, unless a later one supersedes it.
+- A justification is in force from its start to before its end, unless a later one supersedes it or
+  both officers end it.
 - Nothing is deleted: whoever reads the log finds every entry.
 
 Not here: who may register one (`gateway.desk`), what it lets through (rule R48).
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record_kind import Contents, Filing, RecordKind
+from gateway.walk.journal.control.oversight.ends import END_LINES, ActEnded
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of, tested_of
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import ForecastMade
@@ -23,7 +25,7 @@ from risk.forms.terms import MASK, found_terms
 from risk.numbers.lexicon import FairnessLexicon
 from risk.state.inputs.fairness import UNTESTED, FairnessLook, Justified, SwapShift
 
-JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED,)
+JUSTIFICATION_KINDS: Final = (Kind.JUSTIFICATION_ENTERED, Kind.JUSTIFICATION_ENDED)
 
 
 class JustificationTerms(Contents, frozen=True, kw_only=True):
@@ -74,6 +76,19 @@ class JustificationEntered(RecordKind, frozen=True, kw_only=True):
     actor_name: str
 
 
+class JustificationEnded(ActEnded, frozen=True, kw_only=True):
+    """Which entry is not in force any more, and why; it moves every account's basis as well."""
+
+    filing = Filing(
+        "control",
+        "justification_ended:{ref}",
+        "person:{ended_by}",
+        firm_wide=True,
+        signed=("justification end", *END_LINES),
+        ends="justification_entered",
+    )
+
+
 def justification_key(ref: str) -> str:
     """Return the idempotency key: an entry has its name once."""
     return f"justification:{ref}"
@@ -90,6 +105,7 @@ class FairnessSources:
         """Start with nothing read."""
         self._reader = reader
         self._entries: list[tuple[int, JustificationTerms]] = []
+        self._ends: list[tuple[int, str]] = []
         self._runs: list[tuple[int, SwapsTested]] = []
         self._seq = -1
         self._lock = threading.Lock()
@@ -119,7 +135,8 @@ class FairnessSources:
         with self._lock:
             self._read(basis_seq)
             known = [(seq, one) for seq, one in self._entries if seq <= basis_seq]
-        ended = {one.supersedes for _, one in known}
+            ends = {ref for seq, ref in self._ends if seq <= basis_seq}
+        ended = ends | {one.supersedes for _, one in known}
         live = (
             Justified(
                 ref=one.ref,
@@ -169,6 +186,8 @@ class FairnessSources:
         ):
             if record.kind is Kind.SWAPS_TESTED:
                 self._runs.append((record.seq, SwapsTested.of(record)))
+            elif record.kind is Kind.JUSTIFICATION_ENDED:
+                self._ends.append((record.seq, JustificationEnded.of(record).ref))
             else:
                 self._entries.append((record.seq, JustificationEntered.of(record).terms))
         self._seq = basis_seq
