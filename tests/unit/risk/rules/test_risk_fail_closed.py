@@ -347,6 +347,18 @@ def test_a_pending_reduction_cannot_fund_another() -> None:
     assert evaluate(PLAYBACK, state_with(book=deep), fits).action is Action.ALLOW
 
 
+def test_a_pending_purchase_cannot_cover_a_short_twice() -> None:
+    book = fold(bought(-1_000, 26_958), reserved("d-0", 600, 26_958))
+    deep = replace(book, peak_minor=200_000_000)
+    buy = intent_with(qty_lots=401, limit_ticks=26_958)
+    judged = [
+        evaluate(PLAYBACK, state_with(book=deep), replace(buy, qty_lots=lots))
+        for lots in (401, 400)
+    ]
+    waived = [found(one, "R12", "drawdown").reason is Reason.REDUCES_RISK for one in judged]
+    assert waived == [False, True]
+
+
 def test_a_reducing_order_still_meets_collar_kill_and_stale_quotes() -> None:
     book = fold(bought(1_000, 26_958))
     sale = intent_with(side=type(INTENT.side).SELL, qty_lots=100, limit_ticks=26_947)
