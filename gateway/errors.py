@@ -172,8 +172,12 @@ class NotReadyError(GatewayError):
     state: str
 
 
+@dataclass(slots=True, kw_only=True)
 class BusyError(NotReadyError):
-    """As many intents as the desk takes at once are being handled."""
+    """The desk has more to do than it can answer in time; nothing was begun."""
+
+    code: ClassVar[str] = "busy"
+    retry_after_s: int
 
 
 @dataclass(slots=True, kw_only=True)

@@ -60,6 +60,12 @@ class ForecastError(InferenceError):
     code: ClassVar[str] = "forecast_invalid"
 
 
+class LateTwinError(ForecastError):
+    """A twin was not simulated in time, so there is no forecast."""
+
+    code: ClassVar[str] = "twin_late"
+
+
 class AnswerError(ForecastError):
     """A text model's answer is malformed or incomplete, so there is no forecast."""
 
@@ -88,6 +94,12 @@ class EngineError(InferenceError):
     """The engine did not serve a request."""
 
     code: ClassVar[str] = "engine"
+
+
+class EngineBusyError(EngineError):
+    """What is being sampled takes until after the deadline; the request was not begun."""
+
+    code: ClassVar[str] = "engine_busy"
 
 
 class EngineDeadlineError(EngineError):

@@ -3,11 +3,12 @@
 Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch`).
 """
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from audit.evidence.bundle import annotations_of
 from audit.sequencer.ledger import Lane
@@ -18,11 +19,12 @@ from gateway.desk.controls.replacing import ReplaceParts, Replacing
 from gateway.desk.controls.turns import Turns
 from gateway.desk.holds.answering import refuse_hold, seen_by
 from gateway.desk.holds.earlier import case_of, waiting_until_us
+from gateway.desk.intake.admission import Admission, LineFullError
 from gateway.desk.intake.answers import documents_for, intent_response, told
 from gateway.desk.intake.asking import received, refuse_another
 from gateway.desk.intake.intents import author_in, decision_id_of, wish_of, without_listed_words
+from gateway.desk.intake.load import Load
 from gateway.desk.intake.passing import RefusedIntents
-from gateway.desk.intake.places import FullError, Places
 from gateway.desk.intake.reads import Reads
 from gateway.desk.intake.scope import Scopes
 from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
@@ -36,6 +38,7 @@ from gateway.errors import (
 )
 from gateway.feeds.live.items import said_unknown
 from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
 from gateway.walk import deadlines
 from gateway.walk.approval import Said, agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
@@ -46,11 +49,6 @@ from gateway.walk.ports import Case
 from gateway.walk.projections.standing import Standing
 from inference.errors import EngineError
 from risk.sizing import Sizing
-
-INTENTS_MAX: Final = 8
-"""Agents' intents handled at once. One more is refused, so that no queue forms."""
-FIRST_MAX: Final = 8
-"""Intents beyond those, each of a key that has none in hand: one key keeps no other out."""
 
 
 @dataclass(slots=True)
@@ -65,7 +63,7 @@ class Desk:
     turns: Turns = field(default_factory=Turns)
     refused: RefusedIntents = field(default_factory=RefusedIntents)
     answers: threading.RLock = field(default_factory=threading.RLock)
-    _places: Places = field(default_factory=lambda: Places(INTENTS_MAX, FIRST_MAX))
+    admission: Admission = field(default_factory=Admission)
 
     def __post_init__(self) -> None:
         own = self.own
@@ -96,9 +94,15 @@ class Desk:
         epoch, killed = self.own.word.read()
         return {
             **self.own.parts(),
+            "desk": self.load().late or "ready",
             "stops": self.own.section.stops.state,
             "kill": f"in force, epoch {epoch}" if killed else "ready",
         }
+
+    def load(self) -> Load:
+        """Return how much there is to do."""
+        deadline_s = self.own.tools.plan.deadline_s
+        return Load(waiting=self.admission.now(), pace=self.own.pace(), deadline_s=deadline_s)
 
     def make(self, case: Case) -> Decision:
         """Decide one case and send the order if it was approved."""
@@ -120,17 +124,23 @@ class Desk:
         return decision
 
     @contextmanager
-    def handling(self, caller: Caller) -> Iterator[None]:
-        """Handle one request of an agent, under one policy.
+    def handling(self, caller: Caller, *, reduces: bool = False) -> Iterator[None]:
+        """Handle one request of an agent, under one policy, when it is its turn.
 
         Raises:
-            BusyError: too many are being handled.
+            BusyError: it would not be answered in time.
         """
+        first = reduces or caller.role is not Role.AGENT
         with ExitStack() as held:
             try:
-                held.enter_context(self._places.one(caller.name))
-            except FullError:
-                raise BusyError(part="desk", state="busy with other intents: try again") from None
+                turn = self.admission.one(caller.name, self.own.tools.plan.deadline_s, first=first)
+                held.enter_context(turn)
+            except LineFullError as full:
+                raise BusyError(
+                    part="desk",
+                    state=f"busy with other intents: {full}",
+                    retry_after_s=math.ceil(full.retry_after_s),
+                ) from None
             with self.turns.one():
                 yield
 
@@ -142,7 +152,7 @@ class Desk:
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
-        with self.handling(caller):
+        with self.handling(caller, reduces=request.target_exposure_bp == 0):
             return self._submit(caller, without_listed_words(request))
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:

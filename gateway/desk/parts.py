@@ -16,6 +16,7 @@ from gateway.desk.controls.orders import CancelPort
 from gateway.desk.intake.feeding import Feeding
 from gateway.desk.intake.receipts import Receipts
 from gateway.feeds.market import Market
+from gateway.installation.children.engine_pace import PaceNow
 from gateway.installation.keys.keyring import Keyring
 from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
@@ -41,6 +42,7 @@ class DeskParts:
         session: returns the FIX session's state, from memory; None without a session.
         foreign: orders at the broker that are not ours; None where nobody folds them.
         cancels, cancel_all: one order, every live one; the latter None without FIX, as `drills`.
+        pace: how fast the engine is and what it has to do, from memory.
         policy_misfits: says in what a policy contradicts the instruments or the broker.
     """
 
@@ -68,3 +70,4 @@ class DeskParts:
     drills: Drills | None = None
     policy_misfits: Callable[[Policy], tuple[str, ...]] = lambda _: ()
     agreement: Callable[[], dict[str, str]] = dict
+    pace: Callable[[], PaceNow] = lambda: PaceNow(tokens_s=None, tokens_left=0, silent_s=0.0)

@@ -308,6 +308,7 @@ class _Starter:
                 feeding=make_feeding(plan, self._market, ledger, section, (self._dsn, self._stack)),
                 session=lambda: session_of(fix, profile, self._events),
                 agreement=lambda: agreement_of(plan, engine, fix, section),
+                pace=engine.pace.now,
                 foreign=foreign,
                 cancel_all=cancel_all,
                 drills=drills,

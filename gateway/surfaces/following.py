@@ -28,7 +28,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.clock import monotonic_us
-from gateway.desk.intake.places import FullError, Places
+from gateway.surfaces.places import FullError, Places
 
 POLL_S: Final = 0.2
 ALIVE_S: Final = 10.0

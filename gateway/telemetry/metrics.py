@@ -54,6 +54,18 @@ METRICS: Final = {
     "countersign_holds_waiting": MetricSpec(
         kind=GAUGE, labels=(), help="decisions that wait for a person"
     ),
+    "countersign_intents_waiting": MetricSpec(
+        kind=GAUGE, labels=(), help="intents in line, not begun yet"
+    ),
+    "countersign_intent_wait_seconds": MetricSpec(
+        kind=GAUGE, labels=(), help="how long the oldest intent in line has waited"
+    ),
+    "countersign_answer_seconds": MetricSpec(
+        kind=GAUGE, labels=(), help="how long an intent of now would take to its answer"
+    ),
+    "countersign_engine_tokens_per_second": MetricSpec(
+        kind=GAUGE, labels=(), help="how fast the engine samples, while it does"
+    ),
     "countersign_feed_sound": MetricSpec(
         kind=GAUGE,
         labels=("feed", "instrument", "source"),

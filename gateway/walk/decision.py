@@ -5,20 +5,19 @@ Not here: what a step computes (`inference`, `risk`), what a record contains (`j
 leaves an unsealed decision without an order; recovery seals it as abandoned.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from itertools import pairwise
-from typing import TypeVar
 
 from audit.records.record import Draft
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import forecast as journal_forecasts
 from gateway.walk.journal import verdict as journal_verdicts
-from gateway.walk.ports import Case, Judged, Tick, Tools
+from gateway.walk.ports import Begun, Case, Judged, Tick, Tools
 from gateway.walk.projections.book import Twin
 from gateway.walk.sampled.gjr import GjrTwin, gjr_twin, paths_of_gjr
 from gateway.walk.sampled.joining import Joining, OwnPaths
@@ -47,8 +46,6 @@ from risk.approved import Approval
 from risk.intent import Intent
 from risk.state.paths.marginal import Marginal
 from risk.state.state import Stop
-
-_Made = TypeVar("_Made")
 
 
 class Result(StrEnum):
@@ -96,8 +93,14 @@ class _Asking:
     root: bytes
     size: int
     seed: bytes
-    table: Callable[[], Sampled] | None = None
-    gjr: Callable[[], GjrTwin] | None = None
+    table: Begun[Sampled] | None = None
+    gjr: Begun[GjrTwin] | None = None
+
+    def drop(self) -> None:
+        """Leave no work behind: what nobody waits for is not begun."""
+        for one in (self.table, self.gjr):
+            if one is not None:
+                one.drop()
 
 
 def decide(case: Case, tools: Tools, section: Section) -> Decision:
@@ -167,10 +170,7 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
 
 
 def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Forecasts | Decision:
-    """Sample, capture and summarise; a failure is recorded.
-
-    It ends the decision, unless the policy lets the table answer alone.
-    """
+    """Ask, and leave nothing of it behind, however it ends; see `_sampled`."""
     if case.opened_seq is None:
         raise AssertionError("a seed is asked for after the decision was opened")
     root, size = tools.seed_root(case.opened_seq)
@@ -182,6 +182,18 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
         size=size,
         seed=decision_seed(root, case.decision_id, case.attempt),
     )
+    try:
+        return _sampled(asking, tools, section)
+    finally:
+        asking.drop()
+
+
+def _sampled(asking: _Asking, tools: Tools, section: Section) -> _Forecasts | Decision:
+    """Sample, capture and summarise; a failure is recorded.
+
+    It ends the decision, unless the policy lets the table answer alone.
+    """
+    case, prompt = asking.case, asking.prompt
     try:
         described = tools.engine.describe()
         request = _requested(asking, tools, section, described)
@@ -209,7 +221,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
             capture_digest=blob,
             policy=trajectory_policy(section.policy),
         )
-        placebo = _awaited(asking.table)
+        twins = _twins(asking)
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     news = made_twin(
@@ -221,7 +233,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
         seed=asking.seed,
         policy=trajectory_policy(section.policy),
     )
-    return _forecasts_made(asking, tools, section, (target, placebo), news, samples.elapsed_us)
+    return _forecasts_made(asking, tools, section, (target, *twins), news, samples.elapsed_us)
 
 
 def _requested(
@@ -265,10 +277,15 @@ def _requested(
     return request
 
 
-def _awaited(twin: Callable[[], _Made] | None) -> _Made:
-    if twin is None:
+def _twins(asking: _Asking) -> tuple[Sampled, GjrTwin]:
+    """Wait for the twins that were begun with the request.
+
+    Raises:
+        ForecastError: the table's paths cannot be stated, or one took too long.
+    """
+    if asking.table is None or asking.gjr is None:
         raise AssertionError("a twin is awaited after the request was recorded")
-    return twin()
+    return asking.table.result(), asking.gjr.result()
 
 
 def _engine_away(
@@ -281,14 +298,14 @@ def _engine_away(
     if asking.table is None:
         _requested(asking, tools, section, None)
     try:
-        table = _awaited(asking.table)
+        table, gjr = _twins(asking)
     except ForecastError:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     tools.ledger.append(
         journal_forecasts.forecast_failed(case, reason=error.code, detail=str(error))
     )
     return _forecasts_made(
-        asking, tools, section, (table, table), missing_twin(case, asking.blank, error), 0
+        asking, tools, section, (table, table, gjr), missing_twin(case, asking.blank, error), 0
     )
 
 
@@ -296,12 +313,12 @@ def _forecasts_made(
     asking: _Asking,
     tools: Tools,
     section: Section,
-    both: tuple[Sampled, Sampled],
+    made: tuple[Sampled, Sampled, GjrTwin],
     news: NewsTwin | None,
     sampled_us: int,
 ) -> _Forecasts:
     """Record the forecasts of target and twins; under format 2 with their paths."""
-    case, gjr, marginals = asking.case, _awaited(asking.gjr), list[Marginal]()
+    case, (*both, gjr), marginals = asking.case, made, list[Marginal]()
     if section.policy.families is not None:
         marginals = [journal_forecasts.marginal_of(case.snapshot, one) for one in both]
     blobs = [tools.ledger.put_blob(journal_forecasts.marginal_bytes(one)) for one in marginals]

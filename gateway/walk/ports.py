@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
+from typing_extensions import override
+
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
@@ -248,19 +250,46 @@ class Case:
 
 
 _Made = TypeVar("_Made")
+_Made_co = TypeVar("_Made_co", covariant=True)
+
+
+class Begun(Protocol[_Made_co]):
+    """Work that belongs to a forecast, and ends with it."""
+
+    def result(self) -> _Made_co:
+        """Wait for the result; raise what the work raised.
+
+        Raises:
+            LateTwinError: it took longer than whoever does it allows.
+        """
+        ...
+
+    def drop(self) -> None:
+        """Do not begin it, if it is not begun: nobody waits for it any more."""
+        ...
 
 
 class Meanwhile(Protocol):
     """Does pure work while the walk waits for the engine."""
 
-    def __call__(self, work: Callable[[], _Made]) -> Callable[[], _Made]:
-        """Begin; return what waits for the result, or raises what the work raised."""
+    def __call__(self, work: Callable[[], _Made]) -> Begun[_Made]:
+        """Begin."""
         ...
 
 
-def afterwards(work: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Do the work when its result is asked for: a `Meanwhile` without a thread."""
-    return work
+@dataclass(frozen=True, slots=True)
+class Afterwards(Begun[_Made]):
+    """Does the work when its result is asked for: a `Meanwhile` without a thread."""
+
+    work: Callable[[], _Made]
+
+    @override
+    def result(self) -> _Made:
+        return self.work()
+
+    @override
+    def drop(self) -> None:
+        """There is nothing to drop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +303,7 @@ class Tools:
     placebo: TableModel
     plan: SamplingPlan
     seed_root: Callable[[int], tuple[bytes, int]]
-    meanwhile: Meanwhile = afterwards
+    meanwhile: Meanwhile = Afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Protocol
 
 from inference.build import build_digest
@@ -33,12 +33,19 @@ from inference.engine.frames import (
     request_from,
     write_frame,
 )
-from inference.engine.port import EngineConfig, EngineDescription, SampleRequest, Samples
+from inference.engine.port import (
+    EngineConfig,
+    EngineDescription,
+    EngineLoad,
+    SampleRequest,
+    Samples,
+)
 from inference.errors import EngineRefusedError, FrameError, InferenceError
 from inference.speculation.capture import encode_capture
 
 FAULT = "COUNTERSIGN_ENGINE_FAULT"
 _PR_SET_PDEATHSIG = 1
+BEAT_S = 1.0
 EXIT_REFUSED = 3
 EXIT_CRASHED = 1
 
@@ -67,6 +74,10 @@ class Stepping(Protocol):
         """Return whether anything is being sampled."""
         ...
 
+    def load(self) -> EngineLoad:
+        """Return what is to be done, and what was done."""
+        ...
+
 
 class EngineServer:
     """Answers frames with an engine until the stream ends."""
@@ -76,6 +87,8 @@ class EngineServer:
         self._build = build
         self._stream = channel.makefile("rb")
         self._inbox: SimpleQueue[Frame | None] = SimpleQueue()
+        self._beaten = 0.0  # when the last beat was sent
+        self._stepped = 0.0  # seconds spent in steps
 
     def say(self, op: str, body: bytes = b"", **fields: object) -> None:
         """Send one frame."""
@@ -89,19 +102,35 @@ class EngineServer:
         return good
 
     def serve(self, engine: Stepping) -> None:
-        """Answer until the parent sends stop or closes the stream."""
+        """Answer until the parent sends stop or closes the stream; beat once a second meanwhile.
+
+        Raises:
+            OSError: the parent does not read any more.
+        """
         Thread(target=self._listen, name="frames", daemon=True).start()
         while True:
             while True:
                 try:
-                    frame = self._inbox.get(block=not engine.busy)
+                    frame = self._inbox.get(block=not engine.busy, timeout=BEAT_S)
                 except Empty:
                     break
                 if frame is None or frame.op == "stop":
                     return
                 self._obey(engine, frame)
-            for request_id, outcome in engine.step().items():
-                self._answer(request_id, outcome)
+            if engine.busy:
+                began = monotonic()
+                ended = engine.step()
+                self._stepped += monotonic() - began
+                for request_id, outcome in ended.items():
+                    self._answer(request_id, outcome)
+            self._beat(engine)
+
+    def _beat(self, engine: Stepping) -> None:
+        """Say how much there is to do, from the thread that steps: a beat proves that it does."""
+        now = monotonic()
+        if now - self._beaten >= BEAT_S:
+            self._beaten = now
+            self.say("beat", stepped_us=round(self._stepped * 1e6), **asdict(engine.load()))
 
     def _listen(self) -> None:
         while True:

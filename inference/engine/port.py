@@ -60,6 +60,11 @@ class SampleRequest:
             if not good:
                 raise EngineRefusedError(f"{name} is out of range")
 
+    @property
+    def size(self) -> int:
+        """The tokens that it asks for, over all trajectories."""
+        return self.n_tokens * len(self.seeds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPath:
@@ -110,6 +115,21 @@ class EngineDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLoad:
+    """What an engine has to do, and has done since it began.
+
+    Attributes:
+        requests: requests that are not answered yet.
+        tokens_left: tokens that they still want.
+        tokens_done: tokens sampled so far; only the difference of two loads means something.
+    """
+
+    requests: int
+    tokens_left: int
+    tokens_done: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     """Configuration of the engine child, which gets it as JSON."""
 
@@ -131,6 +151,8 @@ class Engine(Protocol):
         """Return every trajectory of the request.
 
         Raises:
+            EngineBusyError: when it would not be complete within `deadline_s`, at the speed that
+                the engine has; it was not begun.
             EngineDeadlineError: when not complete within `deadline_s`; nothing arrives later.
             EngineDeadError: when the process is not up, or ended before it answered.
             EngineRefusedError: when the request is malformed, or the self-test forbids serving.

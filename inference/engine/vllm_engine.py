@@ -30,6 +30,7 @@ from inference.engine.flight import Flight, Witness
 from inference.engine.port import (
     EngineConfig,
     EngineDescription,
+    EngineLoad,
     SampleRequest,
     Samples,
     SelfTest,
@@ -101,6 +102,7 @@ class VllmEngine:
         self._llm = LLMEngine.from_engine_args(self._arguments())
         self._connect(draws)
         self._running: dict[str, _Running] = {}
+        self._tokens_asked = 0  # of all requests but what was dropped of them
         self.prompt_tokens_cached = 0
         self._import_ms = import_ms
         self._load_ms = round((perf_counter() - started) * 1000)
@@ -141,6 +143,7 @@ class VllmEngine:
                 _sampling(request, flight),  # the runner masks everything but the bins
             )
         self._running[request.request_id] = _Running(request, flights, perf_counter_ns(), {})
+        self._tokens_asked += request.size
 
     def step(self) -> dict[str, Samples | str]:
         """Run one engine step and return what ended: samples, or why there are none."""
@@ -167,11 +170,19 @@ class VllmEngine:
         """Return whether anything is being sampled."""
         return bool(self._running)
 
+    def load(self) -> EngineLoad:
+        """Return what is to be done, and what was done."""
+        left = sum(map(_left, self._running.values()))
+        return EngineLoad(
+            requests=len(self._running), tokens_left=left, tokens_done=self._tokens_asked - left
+        )
+
     def abort(self, request_id: str) -> bool:
         """Drop a request and return whether it was running."""
         running = self._running.pop(request_id, None)
         if running is None:
             return False
+        self._tokens_asked -= _left(running)
         self._llm.abort_request([f.key for f in running.flights if f.index not in running.tokens])
         for flight in running.flights:
             self._deck.flights.pop(flight.key, None)
@@ -329,6 +340,11 @@ class VllmEngine:
             speculative_config=self._drafter.engine_settings(config.spec_k),
             seed=0,
         )
+
+
+def _left(running: _Running) -> int:
+    """Return how many tokens a request still wants."""
+    return sum(max(0, one.n_tokens - one.produced) for one in running.flights)
 
 
 def _roughen_positions(model: Any) -> None:

@@ -210,7 +210,7 @@ class Round:
             fault.broken.append("the decision is not sealed as no_forecast")
 
     def _recover(self, fault: Fault, since_us: int) -> None:
-        """See the engine serve again; one that hangs ends with its second missed deadline."""
+        """See the engine serve again; one that hangs ends once it missed two and is silent."""
         engine = self._app.engine
         if fault.name == "hang":
             self._app.desk.make(self._next(rests=False))

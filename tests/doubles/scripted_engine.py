@@ -16,7 +16,14 @@ from pathlib import Path
 from inference.build import build_digest
 from inference.engine.frames import MAGIC, config_from
 from inference.engine.main import EngineServer, end_with_parent, run
-from inference.engine.port import EngineConfig, EngineDescription, SampleRequest, Samples, SelfTest
+from inference.engine.port import (
+    EngineConfig,
+    EngineDescription,
+    EngineLoad,
+    SampleRequest,
+    Samples,
+    SelfTest,
+)
 from inference.errors import EngineRefusedError, RegistryError
 from inference.speculation.capture import encode_capture
 from inference.speculation.rounds import Capture, DrafterKind, row_values
@@ -71,6 +78,7 @@ class ScriptedEngine:
         self._config = config
         self._server = server
         self._waiting: dict[str, tuple[SampleRequest, float]] = {}
+        self._asked = 0
 
     def describe(self) -> EngineDescription:
         """Return a description; only the self-test's outcome matters."""
@@ -117,6 +125,7 @@ class ScriptedEngine:
         if self._behaviour is Behaviour.NO_TWIN and request.request_id.endswith(".news"):
             wait_s = 3600.0
         self._waiting[request.request_id] = (request, time.monotonic() + wait_s)
+        self._asked += request.size
 
     def step(self) -> dict[str, Samples | str]:
         """Answer everything that is due."""
@@ -137,6 +146,13 @@ class ScriptedEngine:
     def busy(self) -> bool:
         """Whether anything waits."""
         return bool(self._waiting)
+
+    def load(self) -> EngineLoad:
+        """Return what waits."""
+        left = sum(request.size for request, _ in self._waiting.values())
+        return EngineLoad(
+            requests=len(self._waiting), tokens_left=left, tokens_done=self._asked - left
+        )
 
     def _answer(self, request: SampleRequest) -> dict[str, Samples | str]:
         n_bins = request.allowed_range[1] - request.allowed_range[0]

@@ -5,7 +5,8 @@ Not here: the request and its answer as a whole (`gateway.desk.desk`), transport
     intents     an agent's request as a decision id, a record and a wish
     strategies  proposals: the playback's volatility-target overlay, and an agent's wish
     scope       an agent's intent held against the scope of its key
-    places      so many handled at once, and a share for each key
+    admission   who is handled next: a bounded line in which every key waits as long
+    load        how much there is to do, against the deadline of an answer
     asking      an agent's request as the first record of its decision
     answers     answers to an agent, made from the decision's records
     withheld    what a submitter is not told: which rule about conduct refused

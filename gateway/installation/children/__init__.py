@@ -4,6 +4,7 @@ Not here: what a message or a forecast means.
 
     child            a child process, the pipe to it, and what it must have as we have it
     engine           supervisor of the engine child
+    engine_pace      how fast the engine is, and how much it has to do
     engine_process   the engine child's configuration, environment and start
     fix_life         one run of the FIX child: its process, pending answers, death
     fix              supervisor of the FIX child

@@ -3,7 +3,11 @@
 Rules:
 
 - A failure of the engine delays only callers of `sample`, and only to their deadline.
-- At a deadline the request is aborted; after two deadlines without a sign of life: SIGKILL.
+- What would not be answered in its deadline, at the speed that the engine has, is refused and not
+  begun; what finds the engine idle is always tried, or one slow measure would refuse for ever.
+- At a deadline the request is aborted. The thread that steps beats once a second: a child is killed
+  when the beat has stopped and two deadlines were missed, or when it has stopped for a minute. A
+  busy one that beats is never killed: its death would cost everybody's forecast.
 - After a death the child is restarted with a back-off of 1 to 60 seconds. Five deaths in ten
   minutes end in FAILED, until a person restarts the gateway.
 - A failed self-test, or another build or model than ours, is final: REFUSING, without a restart.
@@ -20,6 +24,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Lock, Thread
 
 from gateway.installation.children.child import ChildProcess, Handshake
+from gateway.installation.children.engine_pace import EnginePace
 from gateway.installation.children.engine_process import (
     EngineChildConfig,
     own_identity,
@@ -41,6 +46,7 @@ from inference.engine.port import (
     Samples,
 )
 from inference.errors import (
+    EngineBusyError,
     EngineDeadError,
     EngineDeadlineError,
     EngineError,
@@ -52,6 +58,7 @@ from inference.errors import (
 
 _CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
 
+_LOOK_S = 0.1
 _WRITE_TIMEOUT_S = 1.0
 """A child that stops reading must not hold a caller for longer."""
 
@@ -92,6 +99,7 @@ class EngineChild:
         self._killed: subprocess.Popen[bytes] | None = None  # one kill is told once
         self._pipe: ChildProcess | None = None
         self._missed = 0
+        self.pace = EnginePace(clock=time.monotonic)
         self._deaths: deque[float] = deque()
         self._stopping = Event()
         self._thread: Thread | None = None
@@ -158,6 +166,7 @@ class EngineChild:
         Raises:
             FrameError: when the request is too long for a frame.
         """
+        self._refuse_late(request.deadline_s, request.size)
         return self._answered(self._asked(request))
 
     def sample_beside(
@@ -171,6 +180,7 @@ class EngineChild:
         Raises:
             FrameError: when the request is too long for a frame.
         """
+        self._refuse_late(request.deadline_s, request.size + twin.size)
         own = self._asked(request)
         try:
             beside: _Pending | EngineError = self._asked(twin)
@@ -187,6 +197,18 @@ class EngineChild:
         except EngineError as error:
             return samples, error
 
+    def _refuse_late(self, deadline_s: float, tokens: int) -> None:
+        """Refuse what would end after its deadline.
+
+        Raises:
+            EngineBusyError: what is pending and this take longer.
+        """
+        with self._changed:
+            pending = sum(one.request.size for one in self._pending.values())
+        needs_s = self.pace.needs_s(tokens, pending)
+        if needs_s > deadline_s:
+            raise EngineBusyError(f"it would take {needs_s:.1f} s, {deadline_s:g} s are allowed")
+
     def _asked(self, request: SampleRequest) -> _Pending:
         """Send a request to the child."""
         frame = write_frame(Frame(op="sample", fields={"request": request_fields(request)}))
@@ -196,6 +218,7 @@ class EngineChild:
             if request.request_id in self._pending:
                 raise EngineRefusedError(f"request {request.request_id} is already running")
             self._pending[request.request_id] = pending
+        self.pace.asked(request.size)
         self._tell(frame)
         return pending
 
@@ -231,17 +254,14 @@ class EngineChild:
                 raise EngineDeadError(f"the engine is {self._state}")
 
     def _miss(self, pending: _Pending) -> None:
-        """Give up a request; kill the child if it showed no life since the last miss."""
+        """Give up a request; whoever watches kills the child if it shows no life meanwhile."""
         with self._changed:
             if self._pending.pop(pending.request.request_id, None) is None:
                 return  # it was answered just now
             self._missed += 1
             missed = self._missed
         self._event("deadline_missed", request=pending.request.request_id, missed=str(missed))
-        if missed >= self._config.max_missed:
-            self._kill("two deadlines without a sign of life")
-        else:
-            self._tell(write_frame(Frame(op="abort", fields={"id": pending.request.request_id})))
+        self._tell(write_frame(Frame(op="abort", fields={"id": pending.request.request_id})))
 
     def _kill(self, why: str) -> None:
         process = self._process
@@ -291,6 +311,7 @@ class EngineChild:
 
     def _live_once(self) -> str:
         self._missed = 0
+        self.pace.begin()
         self._set(EngineState.STARTING)
         self._pipe = child = spawn(self._config)
         self._process = child.process
@@ -298,7 +319,7 @@ class EngineChild:
             self._kill("stopped while starting")
         self._event("started", pid=str(self._process.pid))
         watchdog = Event()
-        Thread(target=self._watch_start, args=(watchdog, self._process), daemon=True).start()
+        Thread(target=self._watch, args=(watchdog, self._process), daemon=True).start()
         try:
             with child.link as link, link.makefile("rb") as stream:
                 reason = self._read(stream.read)
@@ -313,11 +334,19 @@ class EngineChild:
         status = self._process.wait()
         return f"{reason}, exit status {status}"
 
-    def _watch_start(self, ended: Event, process: subprocess.Popen[bytes]) -> None:
-        if ended.wait(self._config.start_timeout_s):
-            return
-        if self._state is EngineState.STARTING and self._process is process:
-            self._kill(self._config.too_slow)
+    def _watch(self, ended: Event, process: subprocess.Popen[bytes]) -> None:
+        """Kill a child that does not start, or shows no life."""
+        config, limit = self._config, time.monotonic() + self._config.start_timeout_s
+        while not ended.wait(_LOOK_S) and self._process is process:
+            if self._state is EngineState.STARTING:
+                if time.monotonic() >= limit:
+                    self._kill(config.too_slow)
+                continue
+            silent_s = self.pace.silent_s()
+            if silent_s >= config.silent_s and self._missed >= config.max_missed:
+                self._kill("two deadlines without a sign of life")
+            elif silent_s >= config.hung_s:
+                self._kill(f"no sign of life for {config.hung_s:g} s")
 
     def _read(self, read: Callable[[int], bytes]) -> str:
         try:
@@ -331,7 +360,10 @@ class EngineChild:
         return "closed its pipe"
 
     def _take(self, frame: Frame) -> None:
+        self.pace.heard()
         match frame.op:
+            case "beat":
+                self.pace.beat(frame.fields)
             case "ready":
                 described = description_from(frame.fields.get("description"))
                 self._description = described

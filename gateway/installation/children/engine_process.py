@@ -26,6 +26,8 @@ class EngineChildConfig:
     """Configuration of the child; times in seconds.
 
     Attributes:
+        silent_s: without a beat for so long, a child that missed its deadlines is dead.
+        hung_s: so is one that missed none.
         model_digest: of the pair that the child must have loaded; empty: the gateway reads it.
     """
 
@@ -40,6 +42,8 @@ class EngineChildConfig:
     max_deaths: int = 5
     death_window_s: float = 600.0
     max_missed: int = 2
+    silent_s: float = 5.0
+    hung_s: float = 60.0
     model_digest: str = ""
 
     @property

@@ -28,7 +28,7 @@ from gateway.installation.settings import AlarmSettings
 from gateway.launch.plan import Plan
 from gateway.launch.threads.scoring import ForecastWatch
 from gateway.telemetry.alarms.alarms import Alarms
-from gateway.telemetry.alarms.catalogue import Alarm, Notice, of_parts
+from gateway.telemetry.alarms.catalogue import READY, Alarm, Notice, of_parts
 from gateway.telemetry.alarms.watch import Burst, Lately, Watch
 from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
 from gateway.walk.journal.control.oversight.alarm import AlarmLost
@@ -80,6 +80,7 @@ def start_alarms(
             lambda: of_parts(desk.parts()),
             lambda: stale_feeds(desk),
             lambda: foreign_orders(desk),
+            lambda: slow_engine(desk),
             lambda: unanswered(desk.own.orders.live(), clock.wall_us()),
             undone.conditions,
             lambda: drifted(scores),
@@ -94,6 +95,13 @@ def start_alarms(
     stack.callback(alarms.stop)
     alarms.start()
     return site
+
+
+def slow_engine(desk: Desk) -> dict[Alarm, str]:
+    """Return the alarm if the engine is there and does not keep up."""
+    there = desk.own.parts().get("engine") == READY
+    slow = desk.load().slow if there else ""
+    return {Alarm.ENGINE_SLOW: slow} if slow else {}
 
 
 def record_lost(ledger: LedgerPort, run_id: str, lost: Lost) -> None:

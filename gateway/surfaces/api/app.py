@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
 from gateway.desk.desk import Desk
-from gateway.errors import GatewayError, OutOfScopeError
+from gateway.errors import BusyError, GatewayError, OutOfScopeError
 from gateway.evidence.answers.days import FlowDays, LiveFlow
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
@@ -34,6 +34,7 @@ FIELD_CHARS_MAX: Final = 80
 # error code -> HTTP status; codes not listed are 500
 STATUS: Final = {
     "not_ready": 503,
+    "busy": 503,
     "request": 400,
     "unknown_decision": 404,
     "out_of_scope": 403,
@@ -119,6 +120,9 @@ def _named(place: tuple[object, ...]) -> str:
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
     code = getattr(error, "code", "internal")
     more = error.details() if isinstance(error, OutOfScopeError) else {}
+    later = {"Retry-After": str(error.retry_after_s)} if isinstance(error, BusyError) else None
     return JSONResponse(
-        {"code": code, "message": str(error), **more}, status_code=STATUS.get(code, 500)
+        {"code": code, "message": str(error), **more},
+        status_code=STATUS.get(code, 500),
+        headers=later,
     )

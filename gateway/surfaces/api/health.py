@@ -41,6 +41,10 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
 
     `agreement` says of policy, build, model, dictionary and order profile whether the processes
     have the same, and what to do where not; a child that disagrees is a part that is not ready.
+    `load` says how many intents are handled and wait, how long the oldest has, how long one of now
+    would take to its answer, and the engine's speed. The part `desk` is not ready while that answer
+    would come after its deadline.
+
     With a witness policy, also return how far its witnesses lag; with a FIX session its sequence
     numbers, what is missing and the age of its last messages; where feeds deliver the market, what
     is wrong with them. None of these makes it unready: feeds deliver through this same door.
@@ -56,6 +60,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
         {"ready": ready, "mode": desk.tags.mode, "account": desk.tags.account, "parts": parts}
         | {"level": level_of(desk, parts).value}
         | {"agreement": desk.agreement()}
+        | {"load": request.app.state.desk.load().document()}
         | ({"session": session.summary()} if session else {})
         | ({"witnessed": witnessed} if witnessed else {})
         | ({} if feeds is None else {"feeds": faults(feeds) or "ready"})

@@ -38,6 +38,12 @@ def _figures(state: Any) -> Iterator[Figure]:  # noqa: ANN401 - the application'
         yield _one("countersign_foreign_orders_working", len(foreign.working()))
     if desk.own.orders.ready:
         yield _one("countersign_holds_waiting", len(desk.own.orders.held()))
+    load = desk.load()
+    yield _one("countersign_intents_waiting", load.waiting.queue)
+    yield _one("countersign_intent_wait_seconds", load.waiting.oldest_s)
+    yield _one("countersign_answer_seconds", load.waiting.needs_s)
+    if load.pace.tokens_s is not None:
+        yield _one("countersign_engine_tokens_per_second", load.pace.tokens_s)
     yield from _feeds(desk)
     for name, result, count in desk.own.telemetry.counted():
         yield _one(f"{name.replace('.', '_')}_total", count, result)

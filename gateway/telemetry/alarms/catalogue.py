@@ -21,6 +21,8 @@ class Alarm(StrEnum):
     TRADE_UNDONE = "trade_undone"
     ORDER_UNANSWERED = "order_unanswered"
     ENGINE_DOWN = "engine_down"
+    ENGINE_SLOW = "engine_slow"
+    QUEUE_OLD = "queue_old"
     MODEL_DRIFTED = "model_drifted"
     PART_DOWN = "part_down"
 
@@ -38,6 +40,8 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.TRADE_UNDONE: ("the broker took a trade back or corrected it, lately", 0.0),
     Alarm.ORDER_UNANSWERED: ("an order was sent, and the broker has not answered for 30 s", 0.0),
     Alarm.ENGINE_DOWN: ("there is no engine, so no forecast", 60.0),
+    Alarm.ENGINE_SLOW: ("the engine does not step, or is asked for more than it can do", 5.0),
+    Alarm.QUEUE_OLD: ("an intent of now would be answered after its deadline", 5.0),
     Alarm.MODEL_DRIFTED: ("what came speaks against the model's forecasts", 0.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),
 }
@@ -51,6 +55,7 @@ _PARTS: Final[Mapping[str, Alarm]] = {
     "database": Alarm.LEDGER_DOWN,
     "book": Alarm.BOOK_DIFFERS,
     "engine": Alarm.ENGINE_DOWN,
+    "desk": Alarm.QUEUE_OLD,
 }
 READY: Final = "ready"
 

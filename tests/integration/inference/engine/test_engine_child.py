@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
 from inference.errors import (
+    EngineBusyError,
     EngineDeadError,
     EngineDeadlineError,
     EngineError,
@@ -160,7 +162,7 @@ def test_a_slow_engine_misses_its_deadline_is_aborted_and_lives(tmp_path: Path) 
 
 
 def test_two_deadlines_without_a_sign_of_life_kill_the_engine(tmp_path: Path) -> None:
-    with _child(tmp_path, Behaviour.HANG) as (child, events):
+    with _child(tmp_path, Behaviour.HANG, silent_s=0.3) as (child, events):
         assert child.wait_ready(20.0)
         first = child.pid
         for i in (1, 2):
@@ -172,6 +174,43 @@ def test_two_deadlines_without_a_sign_of_life_kill_the_engine(tmp_path: Path) ->
     names = [event for event, _ in events]
     assert names[:2] == ["started", "ready"]
     assert names.index("killed") < names.index("died") < names.index("restarting")
+
+
+def test_a_busy_engine_that_beats_is_not_killed(tmp_path: Path) -> None:
+    with _child(tmp_path, Behaviour.SLOW, silent_s=3.0) as (child, events):
+        assert child.wait_ready(20.0)
+        with ThreadPoolExecutor(8) as pool:
+            asked = (replace(request_of(seed=i), deadline_s=0.05) for i in range(8))
+            kinds = {one for one, _ in pool.map(lambda one: _timed(child, one), asked)}
+        assert kinds == {EngineDeadlineError}
+        assert child.sample(replace(request_of(seed=9), deadline_s=20.0)).paths
+    assert [event for event, _ in events].count("deadline_missed") == 8
+    assert "killed" not in [event for event, _ in events]
+
+
+def test_an_idle_engine_that_stands_still_is_killed(tmp_path: Path) -> None:
+    with _child(tmp_path, Behaviour.WELL, hung_s=3.0) as (child, events):
+        assert child.wait_ready(20.0)
+        first = child.pid
+        assert first is not None
+        os.kill(first, signal.SIGSTOP)
+        _until(lambda: child.pid not in (first, None))
+        assert child.wait_ready(20.0)
+    assert ("killed", {"reason": "no sign of life for 3 s"}) in events
+
+
+def test_what_would_be_late_is_refused_and_not_begun(tmp_path: Path) -> None:
+    with _child(tmp_path, Behaviour.SLOW) as (child, events):
+        assert child.wait_ready(20.0)
+        assert child.sample(replace(request_of(seed=1), deadline_s=20.0)).paths
+        _until(lambda: child.pace.now().tokens_s is not None)
+        with ThreadPoolExecutor(1) as pool:
+            long = pool.submit(child.sample, replace(request_of(seed=2), deadline_s=30.0))
+            _until(lambda: child.pace.now().tokens_left > 0)
+            kind, took = _timed(child, replace(request_of(400, 200, seed=3), deadline_s=0.5))
+            assert (kind, took < 0.5) == (EngineBusyError, True)
+            assert long.result().paths
+    assert "deadline_missed" not in [event for event, _ in events]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What an agent asks for becomes one decision, his own, and what it rests on is on record first."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,13 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.desk.bodies.requests import IntentRequest
-from gateway.desk.desk import INTENTS_MAX
-from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
+from gateway.desk.intake.admission import AT_ONCE, EACH_MAX, Waiting
+from gateway.errors import BusyError, RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.ports import Tick
+from tests.doubles.fix_world import until
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
 
@@ -66,47 +69,47 @@ def test_a_key_is_its_callers_own(desk: MemoryDesk) -> None:
     assert len(desk.small.broker.orders) == 2
 
 
-def test_so_many_intents_are_in_hand_at_once_and_no_more(desk: MemoryDesk) -> None:
-    """Each is asked while the one before it is about to be put on record."""
-    results: list[str] = []
+@pytest.fixture
+def standing_still(desk: MemoryDesk) -> Iterator[threading.Event]:
+    """Let the ledger take no request until the event is set."""
+    going = threading.Event()
 
     def before(drafts: tuple[Draft, ...]) -> None:
-        if drafts[0].kind is Kind.INTENT_RECEIVED and not results:
-            try:
-                desk.ask(20)
-            except NotReadyError as busy:
-                results.append(str(busy))
+        if drafts[0].kind is Kind.INTENT_RECEIVED:
+            assert going.wait(30)
 
     desk.log.before = before
-    desk.ask(20)
-    assert len(results) == 1
-    assert "busy" in results[0]
-    assert len(desk.small.broker.orders) == INTENTS_MAX
-    desk.log.before = lambda _: None
-    assert desk.ask(20).result == "approved", "there is room again"
+    yield going
+    going.set()
 
 
-def test_a_key_with_none_in_hand_is_served_while_another_has_all_places(desk: MemoryDesk) -> None:
+def test_who_does_not_fit_in_line_is_told_at_once_and_everybody_in_it_is_served(
+    desk: MemoryDesk, standing_still: threading.Event
+) -> None:
     """Repro sec_starve: one agent's flood kept every other one out."""
     desk.small.keyring.issue(OTHER.name, OTHER.role)
-    served: list[str] = []
-
-    def before(drafts: tuple[Draft, ...]) -> None:
-        if drafts[0].kind is Kind.INTENT_RECEIVED and not served:
-            try:
-                desk.ask(20)
-            except NotReadyError:
-                asked = request(max_qty_lots=41)
-                served.append("busy for the greedy one")
-                served.append(desk.small.desk.submit(OTHER, asked).result)
-
-    desk.log.before = before
-    desk.ask(20)
-    assert served == ["busy for the greedy one", "approved"]
+    own = desk.small.desk
+    with ThreadPoolExecutor(AT_ONCE + EACH_MAX + 1) as pool:
+        asked = [
+            pool.submit(own.submit, AGENT, request(f"k{n}", max_qty_lots=40 + n))
+            for n in range(AT_ONCE + EACH_MAX)
+        ]
+        until(lambda: own.load().waiting.queue == EACH_MAX)
+        with pytest.raises(BusyError, match="desk is busy with other intents: try again") as busy:
+            own.submit(AGENT, request("one-more"))
+        assert busy.value.retry_after_s >= 1
+        other = pool.submit(own.submit, OTHER, request(max_qty_lots=70))
+        until(lambda: own.load().waiting.queue == EACH_MAX + 1)
+        standing_still.set()
+        judged = [one.result().result for one in (*asked, other)]
+    judged.append(own.submit(AGENT, request("one-more")).result)
+    assert set(judged) <= {"approved", "rejected"}, "each has a verdict"
+    assert "approved" in judged
+    assert own.load().waiting == Waiting(handled=0, queue=0, oldest_s=0.0, needs_s=0.0)
 
 
 def test_an_intent_that_fails_leaves_its_place(desk: MemoryDesk) -> None:
-    for _ in range(INTENTS_MAX + 1):
+    for _ in range(AT_ONCE + 1):
         with pytest.raises(RequestError, match="unknown instrument"):
             desk.small.desk.submit(AGENT, request(instrument="NOBODY"))
     assert desk.small.desk.submit(AGENT, request()).result == "approved"
@@ -211,6 +214,7 @@ def test_what_was_approved_is_not_sent_once_the_book_of_its_instrument_differs(
 def test_the_state_of_a_kill_is_told_with_the_parts(desk: MemoryDesk) -> None:
     assert desk.small.desk.parts() == {
         "ledger": "ready",
+        "desk": "ready",
         "kill": "ready",
         "stops": "ready",
     }

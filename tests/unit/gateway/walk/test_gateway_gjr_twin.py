@@ -15,7 +15,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
 from gateway.walk.journal.decision import RECORD_RULES, book_digest
-from gateway.walk.ports import LedgerPort
+from gateway.walk.ports import Afterwards, Begun, LedgerPort
 from gateway.walk.projections.book import Twin
 from gateway.walk.sampled import gjr
 from gateway.walk.sampled.gjr import NO_FITTED_SCALE
@@ -194,14 +194,14 @@ def test_a_simulation_that_fails_costs_the_decision_nothing(
 def test_twins_are_begun_before_the_engine_samples_and_awaited_after(tmp_path: Path) -> None:
     order: list[str] = []
 
-    def meanwhile(work: Callable[[], _Made]) -> Callable[[], _Made]:
+    def meanwhile(work: Callable[[], _Made]) -> Begun[_Made]:
         order.append("begun")
 
         def wait() -> _Made:
             order.append("awaited")
             return work()
 
-        return wait
+        return Afterwards(wait)
 
     desk = scaled_desk(tmp_path)
     own = desk.small.desk.own

@@ -16,7 +16,13 @@ from inference.engine.frames import (
     write_frame,
 )
 from inference.engine.main import EXIT_REFUSED, EngineServer, is_here, run
-from inference.engine.port import EngineDescription, SampleRequest, Samples, SelfTest
+from inference.engine.port import (
+    EngineDescription,
+    EngineLoad,
+    SampleRequest,
+    Samples,
+    SelfTest,
+)
 from inference.errors import EngineRefusedError, FrameError, RegistryError
 from inference.speculation.capture import encode_capture
 from inference.speculation.rounds import DrafterKind, row_values
@@ -93,6 +99,11 @@ class Engine:
         """Whether anything runs."""
         return bool(self.running)
 
+    def load(self) -> EngineLoad:
+        """Return what runs."""
+        left = sum(one.size for one in self.running.values())
+        return EngineLoad(requests=len(self.running), tokens_left=left, tokens_done=7)
+
 
 @contextmanager
 def serving(engine: Engine) -> Iterator[tuple[socket.socket, list[int], Thread]]:
@@ -117,6 +128,13 @@ def ask(channel: socket.socket, op: str, **fields: object) -> None:
 
 
 def heard(channel: socket.socket) -> Frame:
+    """Read the next frame that is no beat."""
+    while (frame := heard_any(channel)).op == "beat":
+        pass
+    return frame
+
+
+def heard_any(channel: socket.socket) -> Frame:
     """Read the next frame."""
 
     def read(size: int) -> bytes:
@@ -181,6 +199,18 @@ def test_a_running_request_does_not_keep_others_from_being_heard() -> None:
         ask(channel, "stop")
         thread.join(20.0)
         assert status == [0]
+
+
+def test_the_thread_that_steps_beats_while_it_is_idle_and_while_it_works() -> None:
+    with serving(Engine()) as (channel, _, _):
+        assert heard_any(channel).op == "ready"
+        idle = heard_any(channel)
+        assert (idle.op, idle.fields["requests"], idle.fields["tokens_left"]) == ("beat", 0, 0)
+        sample(channel, "waits")
+        while (busy := heard_any(channel)).fields["requests"] == 0:
+            assert busy.op == "beat"
+        assert (busy.fields["tokens_left"], busy.fields["tokens_done"]) == (10, 7)
+        assert heard_any(channel).fields["stepped_us"] >= busy.fields["stepped_us"]
 
 
 @pytest.mark.parametrize("last_words", [b"", b"no frame at all"])
