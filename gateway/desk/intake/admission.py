@@ -41,7 +41,7 @@ class LineFullError(Exception):
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Ticket:
+class InLine:
     """One who waits; `until_s` is when his answer must be there, on the monotonic clock."""
 
     key: str
@@ -57,7 +57,7 @@ class WaitingLine:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._keys: tuple[dict[str, deque[Ticket]], dict[str, deque[Ticket]]] = ({}, {})
+        self._keys: tuple[dict[str, deque[InLine]], dict[str, deque[InLine]]] = ({}, {})
 
     def __len__(self) -> int:
         """The number of tickets."""
@@ -71,7 +71,7 @@ class WaitingLine:
         """Return since when the oldest ticket waits."""
         return min((q[0].since_s for keys in self._keys for q in keys.values()), default=None)
 
-    def ahead(self, ticket: Ticket) -> int:
+    def ahead(self, ticket: InLine) -> int:
         """Return how many would be called before a ticket that entered now."""
         before = 0 if ticket.first else sum(map(len, self._keys[0].values()))
         own = self._keys[not ticket.first]
@@ -79,11 +79,11 @@ class WaitingLine:
         others = (len(q) for key, q in own.items() if key != ticket.key)
         return before + turn + sum(min(one, turn + 1) for one in others)
 
-    def enter(self, ticket: Ticket) -> None:
+    def enter(self, ticket: InLine) -> None:
         """Put a ticket at the end of its key's."""
         self._keys[not ticket.first].setdefault(ticket.key, deque()).append(ticket)
 
-    def next(self) -> Ticket | None:
+    def next(self) -> InLine | None:
         """Take the next ticket; its key goes to the end of the keys."""
         for keys in self._keys:
             for key in keys:
@@ -94,7 +94,7 @@ class WaitingLine:
                 return ticket
         return None
 
-    def leave(self, ticket: Ticket) -> None:
+    def leave(self, ticket: InLine) -> None:
         """Take out a ticket that nobody waits for."""
         keys = self._keys[not ticket.first]
         waiting = keys.get(ticket.key, deque())
@@ -160,7 +160,7 @@ class Admission:
         """Return how it stands."""
         with self._lock:
             now_s, oldest_s = self._clock(), self._line.oldest_s()
-            newcomer = Ticket(key="", first=False, since_s=now_s, until_s=now_s)
+            newcomer = InLine(key="", first=False, since_s=now_s, until_s=now_s)
             needs_s = self._usual_s if self._handled < self._at_once else self._needs_s(newcomer)
             return Waiting(
                 handled=self._handled,
@@ -171,7 +171,7 @@ class Admission:
 
     def _admitted(self, key: str, within_s: float, *, first: bool) -> float:
         now_s = self._clock()
-        ticket = Ticket(key=key, first=first, since_s=now_s, until_s=now_s + within_s)
+        ticket = InLine(key=key, first=first, since_s=now_s, until_s=now_s + within_s)
         with self._lock:
             if self._handled < self._at_once and not len(self._line):
                 self._handled += 1
@@ -190,7 +190,7 @@ class Admission:
             raise LineFullError(max(1.0, self._usual_s))
         return self._clock()
 
-    def _needs_s(self, ticket: Ticket) -> float:
+    def _needs_s(self, ticket: InLine) -> float:
         """Return the seconds to the answer of a ticket that entered now."""
         return self._usual_s * ((self._line.ahead(ticket) + 1) / self._at_once + 1)
 

@@ -15,8 +15,8 @@ from gateway.desk.intake.admission import (
     EACH_MAX,
     FIRST_MAX,
     Admission,
+    InLine,
     LineFullError,
-    Ticket,
     WaitingLine,
 )
 from tests.doubles.fix_world import until
@@ -35,11 +35,11 @@ class Clock:
         return self.now_s
 
 
-def ticket(key: str, *, first: bool = False) -> Ticket:
-    return Ticket(key=key, first=first, since_s=0.0, until_s=100.0)
+def ticket(key: str, *, first: bool = False) -> InLine:
+    return InLine(key=key, first=first, since_s=0.0, until_s=100.0)
 
 
-def called(line: WaitingLine) -> Iterator[Ticket]:
+def called(line: WaitingLine) -> Iterator[InLine]:
     while (one := line.next()) is not None:
         yield one
 
@@ -85,7 +85,7 @@ def test_one_who_asks_ten_times_as_often_only_waits_for_himself() -> None:
         now = step / 10
         busy = [until_s for until_s in busy if until_s > now]
         for key in "a" * (line.of("a") < EACH_MAX) + "b" * (step % 10 == 0):
-            line.enter(Ticket(key=key, first=False, since_s=now, until_s=now + 20))
+            line.enter(InLine(key=key, first=False, since_s=now, until_s=now + 20))
         while len(busy) < AT_ONCE and (one := line.next()) is not None:
             waits[one.key].append(now - one.since_s)
             busy.append(now + 1.0)
