@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-AT_ONCE: Final = 4
-"""Intents handled at once: the engine samples them in one batch, so more only share its speed."""
+AT_ONCE: Final = 2
+"""Intents handled at once: one is judged while the engine samples the other's paths."""
 EACH_MAX: Final = 8
 ALL_MAX: Final = 12
 FIRST_MAX: Final = 8
