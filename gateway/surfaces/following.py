@@ -36,9 +36,11 @@ SLOW_S: Final = 10.0
 LIFE_S: Final = 3_600.0
 PAGE: Final = 200
 TOTAL_MAX: Final = 32
-CALLER_MAX: Final = 4
+CALLER_MAX: Final = 2
 FIRST_MAX: Final = 16
 """Connections beyond those in all, each of a caller that has none: nobody is kept out by others."""
+KEPT_MAX: Final = 4
+"""Connections beyond all those, for persons: whom programs must never keep from looking."""
 THREADS: Final = 2
 
 Tell = Callable[[Record], Mapping[str, Any] | None]
@@ -58,7 +60,7 @@ class Following:
         self._lane = CapacityLimiter(THREADS)
         self._asking = anyio.Lock()
         self._size, self._asked_us = 0, -1
-        self._places = Places(TOTAL_MAX, FIRST_MAX, CALLER_MAX)
+        self._places = Places(TOTAL_MAX, FIRST_MAX, CALLER_MAX, KEPT_MAX)
         self._closing = False
 
     @property
@@ -71,15 +73,15 @@ class Following:
         self._closing = True
 
     @contextlib.contextmanager
-    def place(self, caller: str) -> Iterator[None]:
-        """Hold one connection's place.
+    def place(self, caller: str, *, person: bool = False) -> Iterator[None]:
+        """Hold one connection's place, for a person or a program.
 
         Raises:
             TooManyError: the caller, or all callers together, have as many as they may.
         """
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(self._places.one(caller))
+                held.enter_context(self._places.one(caller, person=person))
             except FullError:
                 raise TooManyError from None
             yield

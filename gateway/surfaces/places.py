@@ -16,15 +16,16 @@ class FullError(Exception):
 class Places:
     """So many places for all keys, and some more for keys that hold none; safe from any thread."""
 
-    def __init__(self, shared: int, first: int, each: int | None = None) -> None:
+    def __init__(self, shared: int, first: int, each: int, kept: int) -> None:
         """Start empty.
 
         Args:
             shared: places that any key may take.
             first: places beyond those, for a key's first one.
-            each: the most that one key may hold; None for as many as there are.
+            each: the most that one key may hold.
+            kept: places beyond all those, for persons only.
         """
-        self._shared, self._first, self._each = shared, first, each
+        self._shared, self._first, self._each, self._kept = shared, first, each, kept
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -34,8 +35,8 @@ class Places:
         return self._held.total()
 
     @contextmanager
-    def one(self, key: str) -> Iterator[None]:
-        """Hold a place for a key.
+    def one(self, key: str, *, person: bool = False) -> Iterator[None]:
+        """Hold a place for a key, a person's or not.
 
         Raises:
             FullError: all are held, or the key has as many as it may.
@@ -43,6 +44,7 @@ class Places:
         with self._lock:
             mine = self._held[key]
             room = self._shared if mine else self._shared + self._first
+            room += self._kept if person else 0
             if self._held.total() >= room or mine == self._each:
                 raise FullError
             self._held[key] += 1

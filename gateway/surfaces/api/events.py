@@ -15,6 +15,7 @@ from gateway.desk.desk import Desk
 from gateway.desk.intake.reads import HOUR_S
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.installation.keys.roles import Role
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.access.refusals import AccessReason, Refusals
 from gateway.surfaces.following import LIFE_S, EventStream, Following, TooManyError
@@ -49,7 +50,7 @@ async def events(
     await to_thread.run_sync(note)
     place = ExitStack()
     try:
-        place.enter_context(following.place(caller.name))
+        place.enter_context(following.place(caller.name, person=caller.role is not Role.AGENT))
     except TooManyError:
         refusals: Refusals = state.refusals
         refusals.count(caller.name, AccessReason.TOO_MANY_STREAMS)

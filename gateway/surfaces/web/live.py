@@ -54,7 +54,7 @@ async def live(
     entrance: Entrance = request.app.state.entrance
     person, place = person_of(request), ExitStack()
     try:
-        place.enter_context(following.place(reader_of(request).name))
+        place.enter_context(following.place(reader_of(request).name, person=True))
     except TooManyError:
         refusals: Refusals = entrance.refusals
         refusals.count(reader_of(request).name, AccessReason.TOO_MANY_STREAMS)

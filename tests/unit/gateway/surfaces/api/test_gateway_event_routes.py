@@ -19,6 +19,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.surfaces.following import (
     CALLER_MAX,
     FIRST_MAX,
+    KEPT_MAX,
     TOTAL_MAX,
     EventStream,
     Following,
@@ -163,6 +164,10 @@ def test_places_are_bounded_for_each_caller_and_in_all(desk: MemoryDesk) -> None
         for caller in ("caller-0", "other-0", "new"):
             with pytest.raises(TooManyError):
                 places.enter_context(following.place(caller))
+        for number in range(KEPT_MAX):
+            places.enter_context(following.place(f"person-{number}", person=True))
+        with pytest.raises(TooManyError):
+            places.enter_context(following.place("one-more", person=True))
     assert following.followers == 0
 
 
