@@ -11,16 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from audit.evidence.bundle import annotations_of
-from audit.sequencer.ledger import Lane
-from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.controls.kill import KillSwitch
 from gateway.desk.controls.orders import OrderDesk
 from gateway.desk.controls.replacing import ReplaceParts, Replacing
 from gateway.desk.controls.turns import Turns
-from gateway.desk.holds.answering import refuse_hold, seen_by
-from gateway.desk.holds.earlier import case_of, waiting_until_us
+from gateway.desk.holds.holds import Holds
 from gateway.desk.intake.admission import Admission, LineFullError
-from gateway.desk.intake.answers import documents_for, intent_response, told
+from gateway.desk.intake.answers import documents_for, intent_response
 from gateway.desk.intake.asking import received, refuse_another
 from gateway.desk.intake.intents import author_in, decision_id_of, wish_of, without_listed_words
 from gateway.desk.intake.load import Load
@@ -30,24 +28,17 @@ from gateway.desk.intake.scope import Scopes
 from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
 from gateway.desk.parts import DeskParts
 from gateway.errors import (
-    ApprovalRefusedError,
     BusyError,
-    NotReadyError,
     UnknownDecisionError,
     UnknownInstrumentError,
 )
 from gateway.feeds.live.items import said_unknown
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
-from gateway.walk import deadlines
-from gateway.walk.approval import Said, agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import dispatch, foresee
-from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Standing
-from inference.errors import EngineError
 from risk.sizing import Sizing
 
 
@@ -56,7 +47,7 @@ class Desk:
     """One firm's desk. Thread-safe."""
 
     own: DeskParts
-    _cases: dict[str, Case] = field(default_factory=dict)
+    holds: Holds = field(init=False)
     reads: Reads = field(init=False)
     scopes: Scopes = field(init=False)
     order_desk: OrderDesk = field(init=False)
@@ -71,6 +62,7 @@ class Desk:
         self.scopes = Scopes(own.tags, own.section, own.reader, own.keyring)
         asked, priced = (own.dispatching, own.reader), (own.instruments, own.market.tick)
         parts = ReplaceParts(*asked, own.section, self.scopes, *priced, self.turns.one)
+        self.holds = Holds(lambda: self.own, self.turns, self.answers, self.send)
         own.section.foresee = lambda order: foresee(order, self.own.dispatching)
         self.order_desk = OrderDesk(own.dispatching, own.reader, own.cancels, Replacing(parts))
 
@@ -109,7 +101,7 @@ class Desk:
         with self.turns.one():
             decision = self.judged(case)
             if decision.result is Result.HELD:
-                self._cases[case.decision_id] = case
+                self.holds.cases[case.decision_id] = case
             self.send(decision)
         return decision
 
@@ -210,116 +202,6 @@ class Desk:
             "records": documents_for(reader.role, records),
             "annotations": list(remarks),
         }
-
-    def answer_hold(
-        self, caller: Caller, decision_id: str, answer: ApprovalRequest
-    ) -> dict[str, Any]:
-        """Approve or refuse a held decision.
-
-        Raises:
-            UnknownDecisionError: no decision has this id.
-            ApprovalRefusedError: the decision is not held, or this person may not answer.
-        """
-        with self.turns.one(), self.answers:
-            own, section = self.own, self.own.section
-            standing, case = own.orders.get(decision_id), self._cases.get(decision_id)
-            approval = agree(
-                standing, case, caller.name, answer.intent_digest, section, section.now()
-            )
-            if standing is None or case is None or standing.verdict is None:
-                raise ApprovalRefusedError(problem="nothing waits for approval here")
-            if not answer.approve:
-                del self._cases[decision_id]
-                refuse_hold(
-                    standing,
-                    caller.name,
-                    answer.note,
-                    market_time_us=own.market.now_us(),
-                    ledger=own.tools.ledger,
-                    orders=own.orders,
-                )
-                return {"decision_id": decision_id, "result": "refused"}
-            shown = seen_by(own.reader, caller.name, decision_id, answer.sheet_digest)
-            self._renewable(case)
-            del self._cases[decision_id]
-            said = Said(note=answer.note, shown=shown)
-            decision = release(standing, case, approval, own.tools, section, own.orders, said)
-        self.send(decision)
-        if decision.result is not Result.APPROVED:
-            return {"decision_id": decision_id, "result": decision.result.value}
-        records = tuple(self.own.reader.records(stream=f"decision/{decision_id}"))
-        result, reason = told(records)
-        answered = {"decision_id": decision_id, "result": result}
-        return answered | ({"reason": reason} if reason else {})
-
-    def resume_hold(self, standing: Standing) -> bool:
-        """Take over a hold of an earlier run, with its remaining life; return whether it goes on.
-
-        A crash after the record leaves a hold that the next start takes over in the same way.
-        """
-        own = self.own
-        with self.answers:
-            stream = f"decision/{standing.decision_id}"
-            records = tuple(own.reader.records(stream=stream))
-            now, ends_us = own.section.now(), waiting_until_us(records)
-            if standing.mode and standing.mode != own.tags.mode:
-                return False  # its order would leave in another mode than it was judged in
-            if standing.verdict is None or not records[-1].recorded_at_us <= now.wall_us < ends_us:
-                return False  # over, or the clock went back and nobody knows how much is left
-            case = case_of(
-                standing,
-                records,
-                own.reader,
-                own.section.policy,
-                own.instruments,
-                own.market.tick,
-            )
-            if case is None:
-                return False
-            (resumed,) = own.tools.ledger.append(
-                journal_verdicts.approval_resumed(
-                    case, standing.verdict, run_id=own.tags.run_id, expires_us=ends_us
-                ),
-                lane=Lane.URGENT,
-            )
-            own.orders.catch_up((resumed,))
-            name = deadlines.hold_of(standing.decision_id)
-            own.section.deadlines.keep(name, now.after(ends_us - now.wall_us))
-            self._cases[standing.decision_id] = case
-        return True
-
-    def expire_holds(self, now_us: int | None = None) -> int:
-        """End the holds that nobody answered in time; return how many.
-
-        `now_us` is wall time, by default now. A hold also ends by the monotonic clock.
-        """
-        with self.answers:
-            now_us = self.own.dispatching.wall_us() if now_us is None else now_us
-            late = [s for s in self.own.orders.held() if is_over(s, self.own.section, now_us)]
-            for standing in late:
-                self._cases.pop(standing.decision_id, None)
-                end_hold(
-                    standing,
-                    self.own.tools,
-                    self.own.orders,
-                    reason="hold_expired",
-                    outcome="hold_expired",
-                    market_time_us=self.own.market.now_us(),
-                )
-        return len(late)
-
-    def _renewable(self, case: Case) -> None:
-        """Refuse a yes that could not be renewed now; the hold goes on waiting.
-
-        Raises:
-            NotReadyError: the engine is not ready.
-            RequestError: the instrument has no quote.
-        """
-        try:
-            self.own.tools.engine.describe()
-        except EngineError as error:
-            raise NotReadyError(part="engine", state=f"{error}; the hold still waits") from None
-        case.tick()
 
     def send(self, decision: Decision) -> bool:
         """Send the order of a decision that was approved; return whether it is known to be sent."""

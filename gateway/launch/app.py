@@ -215,7 +215,7 @@ class _Starter:
         return Housekeeping(
             {
                 "folding orders again": self._orders.mend,
-                "expiring holds": desk.expire_holds,
+                "expiring holds": desk.holds.expire,
                 "ending overrides": lambda: end_overrides(desk.own),
                 "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
                 "recording a kill": desk.kill_switch.record_missing,
@@ -385,7 +385,7 @@ class _Starter:
             own.section.differences,
             market_time_us=now_us,
             # a played market begins anew, and its holds end
-            keep=self._desk_made.resume_hold if self._plan.fed else lambda _: False,
+            keep=self._desk_made.holds.resume if self._plan.fed else lambda _: False,
         ):
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
 

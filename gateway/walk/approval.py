@@ -17,10 +17,10 @@ from gateway.walk.decision import Decision, Result, renew
 from gateway.walk.journal import verdict as journal
 from gateway.walk.journal.control.oversight.overrides import override_in
 from gateway.walk.journal.order import sealed
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.journal.verdict import SheetShown, VerdictGiven
 from gateway.walk.ports import Case, Tools
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import Approval, ApprovedOrder, approve, grant
 from risk.errors import ApprovalError

@@ -32,10 +32,10 @@ from gateway.walk.deadlines import Deadlines, Moment, sending_of
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.persons import NOBODY, Persons, hide
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.ports import BrokerPort, LedgerPort
 from gateway.walk.projections.asked import Going, order_going
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import ApprovedOrder
 from risk.errors import ApprovalError

@@ -1,12 +1,13 @@
 """Ports and values that `decide`, `dispatch` and `settle` are given: Protocols, never a driver."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
 from typing_extensions import override
 
 from audit.records.canonical import JSON
+from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from fix.durable.inbox import Entry
@@ -247,6 +248,21 @@ class Case:
             author=self.author,
             directional=self.directional,
         )
+
+
+class RecordsPort(Protocol):
+    """The part of the ledger's reader that a fold needs."""
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+    ) -> Iterable[Record]:
+        """Yield records in order."""
+        ...
 
 
 _Made = TypeVar("_Made")

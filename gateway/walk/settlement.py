@@ -47,11 +47,11 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.walk.journal.session import fix_anomaly, fix_inbound
+from gateway.walk.journal.standing import OUTCOMES, Stage, Standing
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import NOT_BOOKED, Orders
 from gateway.walk.projections.session_orders import SessionOrders
-from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
 from gateway.walk.reconciliation import booking, replace_ends, strangers
 from gateway.walk.reconciliation.applying import MISSING_TRADES, next_state, of_report, revives
 from gateway.walk.reconciliation.cancel_ends import SaidAt

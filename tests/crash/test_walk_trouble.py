@@ -22,7 +22,7 @@ from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.paper.play import open_session
 from gateway.walk.decision import Result
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, agreement
 from tests.doubles.programs import WITHIN_S, play, start_play

@@ -10,7 +10,7 @@ from audit.records.kinds import Kind
 from fix.wire.messages import parse
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles import live_desk
 
 CL_ORD_ID = 11

@@ -14,7 +14,7 @@ from fix.session.link import SessionState
 from gateway.clock import pause
 from gateway.installation.children.simulator import wait_for
 from gateway.walk.journal.control.difference import DifferenceCause
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.misreporting_broker import DUE, IN_PERCENT, PHONED
 from tests.doubles.operator_page import do
 from tests.doubles.outside_broker import OutsideBroker

@@ -20,7 +20,7 @@ from gateway.launch.app import App, running
 from gateway.launch.paper.play import case_of, open_session
 from gateway.launch.plan import Plan, development_plan
 from gateway.walk.decision import Decision, Result
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.fix_world import quick
 from tests.doubles.programs import use_first_parts
 from tests.doubles.scripted_pair import scripted_pair

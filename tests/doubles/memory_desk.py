@@ -26,9 +26,9 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.decision import Result, decide
 from gateway.walk.dispatch import dispatch
+from gateway.walk.journal.standing import Standing
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
-from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.forms.documents import document_of
@@ -181,7 +181,7 @@ class MemoryDesk:
             sheet_digest="" if sheet is None else sheet.digest,
             note=note,
         )
-        return str(self.small.desk.answer_hold(by, decision_id, answer)["result"])
+        return str(self.small.desk.holds.answer(by, decision_id, answer)["result"])
 
     def hold(self) -> str:
         """Leave a decision that waits for a person, and return its id."""

@@ -72,5 +72,5 @@ def restarted(desk: MemoryDesk, change: Change = lambda _: None, *, run_id: str 
         orders,
         section.differences,
         market_time_us=own.market.now_us(),
-        keep=desk.small.desk.resume_hold,
+        keep=desk.small.desk.holds.resume,
     )

@@ -16,7 +16,7 @@ from fix.session.link import SessionState
 from gateway.evidence.replay.replay import replay
 from gateway.installation.children.fix_profiles import profile_record, read_profile
 from gateway.installation.children.simulator import wait_for
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.fix_world import until
 from tests.doubles.operator_page import do, edited
 from tests.doubles.outside_broker import OutsideBroker

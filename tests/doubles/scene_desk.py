@@ -22,7 +22,7 @@ from gateway.installation.settings import load
 from gateway.launch.app import App, running
 from gateway.launch.plan import serving_plan
 from gateway.launch.setup.doctor import refuse_unfit
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.feeds import bars, quote
 from tests.doubles.operator_page import commands_of_the_page, make_desk
 

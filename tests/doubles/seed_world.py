@@ -93,7 +93,7 @@ class World:
             sheet_digest=sheet.digest,
             note="read it",
         )
-        self.desk.desk.answer_hold(APPROVER, decision_id, answer)
+        self.desk.desk.holds.answer(APPROVER, decision_id, answer)
         self.desk.answer()
 
     def of(self, decision_id: str, kind: Kind) -> list[Record]:

@@ -23,7 +23,7 @@ from gateway.walk.approval import order_of
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.programs import use_first_parts
 from tests.doubles.scripted_pair import scripted_pair
 

@@ -12,7 +12,7 @@ from audit.records.record import Draft
 from fix.session.link import HandResult
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.walk.dispatch import dispatch
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError

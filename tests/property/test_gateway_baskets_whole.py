@@ -10,7 +10,7 @@ from audit.records.kinds import Kind
 from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.bodies.requests import IntentRequest
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 SIZES = st.sampled_from([(0, 1), (2_000, 1), (2_000, 40), (2_800, 1_000), (90_000, 1_000_000)])

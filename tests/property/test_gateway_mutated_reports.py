@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.records.kinds import Kind
 from fix.wire.fields import SOH, fields_in
 from gateway.walk.journal.persons import RECORDED
-from gateway.walk.projections.differences import EVERY
+from gateway.walk.journal.words import EVERY
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

@@ -24,8 +24,8 @@ from fix.wire.reports import ExecutionReport, parse_inbound
 from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import fields_of
-from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.errors import NotReplaceableError
 from gateway.evidence.replay.replay import replay
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 

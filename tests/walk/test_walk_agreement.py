@@ -14,7 +14,7 @@ from gateway.launch.app import App
 from gateway.launch.paper.play import case_of, open_session
 from gateway.walk.decision import Result, decide
 from gateway.walk.dispatch import LATE_US
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from tests.doubles import live_desk
 from tests.doubles.api_agent import (
     Agent,

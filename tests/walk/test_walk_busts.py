@@ -17,7 +17,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.paper.play import open_session
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 

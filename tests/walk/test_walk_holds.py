@@ -14,7 +14,7 @@ from gateway.clock import pause
 from gateway.desk.holds.sheet import sheet_of
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from tests.doubles.api_agent import (
     Agent,
     agreement,
@@ -173,7 +173,7 @@ def end_after(app: App, decision_id: str) -> None:
     verdict = standing_of(app, decision_id).verdict
     assert verdict is not None
     late_us = verdict.recorded_at_us + app.desk.own.section.policy.approval.ttl.value
-    assert app.desk.expire_holds(late_us) >= 1
+    assert app.desk.holds.expire(late_us) >= 1
 
 
 def test_an_approval_of_an_unknown_decision_gets_404(approver: Agent) -> None:

@@ -23,8 +23,8 @@ from gateway.evidence.replay.replay import replay
 from gateway.feeds.live.board import FedMarket
 from gateway.installation.children.simulator import wait_for
 from gateway.walk.deadlines import hold_of
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
-from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.feeds import bars
 from tests.doubles.fix_world import Broker, broker_at
 from tests.doubles.operator_page import do, edited

@@ -24,7 +24,7 @@ from gateway.launch.app import App, running
 from gateway.launch.commands.kill import press_kill, release_kill
 from gateway.launch.paper.play import open_session
 from gateway.launch.plan import Plan
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from risk.policy.policy import parse_policy
 from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles import live_desk

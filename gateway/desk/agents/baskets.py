@@ -47,9 +47,9 @@ from gateway.walk.journal.control.groups.baskets import (
 )
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.order import order_withdrawn, sealed
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.journal.verdict import reservation_released
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import MAX_TRIES
 from risk.rules.account.basket import worst_minor
 from risk.state.inputs.firm import Basket

@@ -40,9 +40,9 @@ from gateway.installation.keys.keyring import Caller
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.cancel import cancel_not_sent, cancel_requested
 from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.standing import AskedCancel, CancelOutcome, Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.asked import fields_of, terms_of
-from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
 from gateway.walk.reconciliation.asking import Budget
 
 LISTED_MAX: Final = 1_000

@@ -49,16 +49,16 @@ from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.persons import hide
 from gateway.walk.journal.replace import replace_ended, replace_requested, replace_sent
-from gateway.walk.journal.verdict import VerdictGiven, judged_document
-from gateway.walk.ports import Case, Tick
-from gateway.walk.projections.asked import Going, fields_of, replace_going, terms_of
-from gateway.walk.projections.standing import (
+from gateway.walk.journal.standing import (
     AskedReplace,
     ReplaceOutcome,
     Stage,
     Standing,
     Terms,
 )
+from gateway.walk.journal.verdict import VerdictGiven, judged_document
+from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.asked import Going, fields_of, replace_going, terms_of
 from gateway.walk.sampled.joining import OwnPaths
 from gateway.walk.section import Section
 from inference.forecast.forecast import Forecast

@@ -11,10 +11,10 @@ from gateway.desk.intake.reads import Reads
 from gateway.errors import UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.walk.journal.order import sealed
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import SheetShown, approval_refused
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 
 
 def sheet_in(reader: LedgerReader, decision_id: str) -> Sheet | None:

@@ -17,9 +17,9 @@ from gateway.desk.intake.strategies import AGENT_WISH, wish
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import SnapshotTaken
 from gateway.walk.journal.run import RunStarted
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
 from gateway.walk.ports import Case, Tags, Tick
-from gateway.walk.projections.standing import Standing
 from inference.snapshot import snapshot_from_document
 from risk.policy.policy import Policy, policy_digest
 from risk.state.instrument import Instrument

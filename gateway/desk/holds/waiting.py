@@ -1,6 +1,6 @@
 """The orders that wait for a person, the one that ends first first, and those that ended last.
 
-Not here: the answer (`answering`), and ending what nobody answered (`gateway.desk.desk`).
+Not here: the answer and ending what nobody answered (`holds`).
 """
 
 from collections.abc import Callable, Sequence

@@ -38,9 +38,9 @@ from gateway.installation.keys.log_id import log_id
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.control.difference import DifferenceCause, DifferenceResolved, Found
 from gateway.walk.journal.order import order_ended_by, sealed
+from gateway.walk.journal.standing import OUTCOMES, Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Difference
-from gateway.walk.projections.standing import OUTCOMES, Standing
 from gateway.walk.reconciliation.book_check import traded_lots
 from risk.intent import Side
 

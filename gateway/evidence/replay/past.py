@@ -27,10 +27,10 @@ from gateway.walk.journal.decision import (
 from gateway.walk.journal.forecast import ModeChosen
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import ALONE, Case, SamplingPlan, Tags
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
-from gateway.walk.projections.standing import Standing
 from gateway.walk.sampled.gjr import GjrTwin
 from gateway.walk.sampled.joining import OwnPaths, PathsOnRecord
 from gateway.walk.sampled.news import NewsTwin

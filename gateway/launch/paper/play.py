@@ -30,8 +30,8 @@ from gateway.launch.plan import Plan, development_plan
 from gateway.launch.run import await_engine, interruptible
 from gateway.telemetry.console import Progress, log_to_stderr, table
 from gateway.walk.journal.run import mark_taken, run_finished
+from gateway.walk.journal.standing import Stage
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Stage
 
 SETTLE_WITHIN_S = 3.0
 

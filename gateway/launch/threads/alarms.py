@@ -33,8 +33,8 @@ from gateway.telemetry.alarms.watch import Burst, Lately, Watch
 from gateway.telemetry.alarms.webhook import Lost, Sink, Webhook
 from gateway.walk.journal.control.oversight.alarm import AlarmLost
 from gateway.walk.journal.order import OrderReported
+from gateway.walk.journal.standing import Standing
 from gateway.walk.ports import LedgerPort
-from gateway.walk.projections.standing import Standing
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 SECRET_BYTES_MIN: Final = 32

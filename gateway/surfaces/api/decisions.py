@@ -58,5 +58,5 @@ def approve(
     An approval also names the digest of the sheet, which must have been read. Then the intent is
     judged again and, if it still passes, sent.
     """
-    done: dict[str, Any] = request.app.state.desk.answer_hold(caller, decision_id, body)
+    done: dict[str, Any] = request.app.state.desk.holds.answer(caller, decision_id, body)
     return done

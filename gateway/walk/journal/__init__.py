@@ -7,6 +7,7 @@ apart by field names. Not here: when a record is appended.
     contents    what the readers share: typed contents, fills, endings
     decision    request, quote, intent, twins and seal of a decision
     forecast    snapshot, sampling request, captured rounds and forecast
+    standing    where one decision and its order stand
     order       an order: announced, handed out, reported, ended
     cancel      a cancel that somebody asked for: the request, how it ended
     replace     a replace: the request, that it left, how it ended

@@ -9,7 +9,7 @@ from audit.records.record import Draft
 from audit.records.record_kind import ORDER, Filing, RecordKind
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.order import order_draft
-from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
+from gateway.walk.journal.standing import AskedCancel, CancelOutcome, Standing
 
 
 def cancel_requested(

@@ -8,7 +8,7 @@ from fix.wire.messages import CL_ORD_ID
 from fix.wire.reports import ExecutionReport
 from gateway.walk.journal.contents import Fill, Reservation
 from gateway.walk.journal.decision import GATEWAY, decision_sealed
-from gateway.walk.projections.standing import BookedTrade, Standing
+from gateway.walk.journal.standing import BookedTrade, Standing
 
 
 def order_draft(standing: Standing, said: RecordKind, *, key: str = "", actor: str = "") -> Draft:

@@ -14,13 +14,13 @@ from fix.session.link import HandResult
 from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.decision import GATEWAY
 from gateway.walk.journal.order import order_draft
-from gateway.walk.journal.verdict import VerdictBasis
-from gateway.walk.projections.standing import (
+from gateway.walk.journal.standing import (
     AskedReplace,
     ReplaceOutcome,
     Standing,
     Terms,
 )
+from gateway.walk.journal.verdict import VerdictBasis
 
 
 def replace_requested(  # noqa: PLR0913 - what was asked, and what it binds

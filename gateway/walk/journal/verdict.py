@@ -15,8 +15,8 @@ from audit.records.typed import reader_of
 from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.decision import draft, draft_of, inputs_document, inputs_of
 from gateway.walk.journal.order import order_draft, order_tags
+from gateway.walk.journal.standing import Standing
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Standing
 from risk.approved import Approval, approval_document, approval_of, approve, band_of
 from risk.errors import ApprovalError
 from risk.forms.documents import document_of, value_of

@@ -45,3 +45,7 @@ class Mechanism(StrEnum):
     CURRENCY = "currency"
     SESSION_HOURS = "session_hours"
     LAW = "law"
+
+
+EVERY: Final = "*"
+"""The instrument of what may be about any: a difference, a publication."""

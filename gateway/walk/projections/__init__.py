@@ -4,7 +4,6 @@ Not here: effects, waiting, presentation.
 
     book         records to book events
     mandates     what each agent's key has asked for and used
-    standing     one decision and its order
     asked        requests to cancel and replace an order, and its terms with them
     outbox       the standings of all decisions, as a projection
     session_orders  those of one FIX session: what its broker says is about these

@@ -15,8 +15,7 @@ from gateway.walk.journal.cancel import CancelEnded, CancelRequested
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested, TermsSaid
-from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.standing import (
+from gateway.walk.journal.standing import (
     AskedCancel,
     AskedReplace,
     BookedTrade,
@@ -26,6 +25,7 @@ from gateway.walk.projections.standing import (
     Standing,
     Terms,
 )
+from gateway.walk.journal.verdict import VerdictGiven
 from risk.intent import Side
 
 _QTY, _PRICE = 38, 44

@@ -16,9 +16,9 @@ Rules:
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
@@ -30,9 +30,8 @@ from gateway.walk.journal.control.difference import (
     DifferenceResolved,
     Found,
 )
-
-EVERY: Final = "*"
-"""The instrument of a difference that may be about any instrument."""
+from gateway.walk.journal.words import EVERY
+from gateway.walk.ports import RecordsPort
 
 DIFFERENCE_KINDS: Final = (
     Kind.BOOK_DIFFERENCE,
@@ -76,21 +75,6 @@ class Difference:
             "exec_id": found.exec_id,
             "odd_units": found.odd_units,
         }
-
-
-class RecordsPort(Protocol):
-    """The part of the ledger's reader that the fold needs."""
-
-    def records(
-        self,
-        *,
-        stream: str | None = None,
-        kinds: Iterable[Kind] | None = None,
-        after_seq: int = -1,
-        before_seq: int | None = None,
-    ) -> Iterable[Record]:
-        """Yield records in order."""
-        ...
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.orders.state import state_named
 from gateway.walk.journal.foreign import ForeignReported
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import RecordsPort
 
 KEPT_MAX: Final = 1_000
 """How many are kept; one that works is never dropped."""

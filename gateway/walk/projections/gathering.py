@@ -14,9 +14,10 @@ from gateway.walk.journal.control.oversight.justifications import FairnessSource
 from gateway.walk.journal.control.oversight.publications import OwnPublications
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.ports import Case
+from gateway.walk.journal.words import EVERY
+from gateway.walk.ports import Case, RecordsPort
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
-from gateway.walk.projections.differences import EVERY, Difference, RecordsPort
+from gateway.walk.projections.differences import Difference
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Bar
 from risk.intent import Side

@@ -22,7 +22,7 @@ from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.replace import ReplaceEnded, ReplaceRequested
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import RecordsPort
 
 ASKED_MAX: Final = 600
 """Times remembered for each key; no scope allows more in a minute."""

@@ -17,7 +17,8 @@ from gateway.walk.journal.control.modes import (
 )
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.journal.session import OPENED, RECONCILED, SessionEvent
-from gateway.walk.projections.differences import DIFFERENCE_KINDS, KnownDifferences, RecordsPort
+from gateway.walk.ports import RecordsPort
+from gateway.walk.projections.differences import DIFFERENCE_KINDS, KnownDifferences
 from risk.policy.deployment import DeploymentLimits
 
 MODE_KINDS = (

@@ -21,9 +21,9 @@ from gateway.errors import NotReadyError
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
 from gateway.walk.journal.replace import ReplaceSent
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.asked import asked_for, reported
-from gateway.walk.projections.standing import Stage, Standing
 
 DECISION_PREFIX: Final = "decision/"
 NOT_BOOKED: Final = "odd:"

@@ -8,8 +8,8 @@ sessions were named belong to every session.
 from dataclasses import dataclass
 
 from fix.orders.naming import order_told_of
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)

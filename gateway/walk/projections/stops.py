@@ -29,7 +29,7 @@ from gateway.walk.journal.control.stops import (
     StopBegun,
     StopEnded,
 )
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import RecordsPort
 from risk.state.inputs.override import Override
 from risk.state.state import Stop
 

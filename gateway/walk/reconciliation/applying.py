@@ -11,8 +11,8 @@ from fix.errors import FixError
 from fix.orders.state import Anomaly, OrderState, after_report, is_overtaken, lives_again
 from fix.wire.reports import ExecutionReport, scaled, shares
 from gateway.walk.journal.contents import Fill
+from gateway.walk.journal.standing import BookedTrade, Standing
 from gateway.walk.projections.asked import agreed_of
-from gateway.walk.projections.standing import BookedTrade, Standing
 from gateway.walk.reconciliation import booking
 from gateway.walk.reconciliation.quarantine import odd_end
 from risk.state.instrument import Instrument

@@ -17,8 +17,8 @@ from fix.durable.resets import DAY_US, Reset, ResetCause
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields, status_request
 from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import fields_of
-from gateway.walk.projections.standing import Standing
 
 FIRST_US: Final = 500_000
 LONGEST_US: Final = 60_000_000

@@ -23,12 +23,12 @@ from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import Heard, word_of
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.session import FixInbound
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.session_orders import SessionOrders
-from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.quarantine import sets_total, tells_total
 from risk.state.book import Book
 from risk.state.instrument import Instrument

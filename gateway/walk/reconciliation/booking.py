@@ -10,9 +10,9 @@ from fix.wire.fees import Traded, charged
 from fix.wire.reports import ExecutionReport, scaled
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.standing import BookedTrade, Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.asked import bounds_of
-from gateway.walk.projections.standing import BookedTrade, Standing
 from risk.state.instrument import Instrument
 
 NOTIONAL_MAX_MINOR: Final = 10**14

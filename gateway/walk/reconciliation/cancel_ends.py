@@ -16,7 +16,7 @@ from audit.records.record import Draft
 from fix.orders.state import OrderState, after_cancel_reject, is_over_by
 from fix.wire.reports import BusinessReject, CancelReject, SessionReject
 from gateway.walk.journal.cancel import cancel_ended
-from gateway.walk.projections.standing import AskedCancel, CancelOutcome, Standing
+from gateway.walk.journal.standing import AskedCancel, CancelOutcome, Standing
 
 _TOO_LATE = "0"  # CxlRejReason (102)
 

@@ -20,10 +20,11 @@ from fix.wire.resends import word_of
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.session import FixAnomaly, fix_anomaly
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.journal.words import EVERY
 from gateway.walk.projections.asked import fields_of
-from gateway.walk.projections.differences import EVERY, Differences
-from gateway.walk.projections.standing import Standing
+from gateway.walk.projections.differences import Differences
 from gateway.walk.reconciliation.booking import FEE_OPEN
 from gateway.walk.reconciliation.cancel_ends import SaidAt
 from gateway.walk.reconciliation.strangers import names_stranger

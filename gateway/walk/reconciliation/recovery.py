@@ -50,12 +50,12 @@ from gateway.walk.journal.control.groups.baskets import (
     basket_left,
 )
 from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.ports import LedgerPort, ReconcilePort
+from gateway.walk.journal.standing import OUTCOMES, Stage, Standing
+from gateway.walk.ports import LedgerPort, ReconcilePort, RecordsPort
 from gateway.walk.projections.asked import fields_of
-from gateway.walk.projections.differences import Differences, RecordsPort
+from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.session_orders import SessionOrders
-from gateway.walk.projections.standing import OUTCOMES, Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 
 POLL_S = 0.02

@@ -20,8 +20,8 @@ from fix.orders.state import OrderState, after_cancel_reject, is_over_by
 from fix.wire.reports import BusinessReject, CancelReject, ExecutionReport, SessionReject
 from gateway.walk.journal.replace import replace_ended
 from gateway.walk.journal.session import fix_anomaly
+from gateway.walk.journal.standing import AskedReplace, ReplaceOutcome, Standing, Terms
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import AskedReplace, ReplaceOutcome, Standing, Terms
 from gateway.walk.reconciliation.cancel_ends import SaidAt, ends_with, refused_by_broker
 from gateway.walk.reconciliation.cancel_ends import refused_as_message as cancel_refused
 from gateway.walk.reconciliation.quarantine import restatement

@@ -15,9 +15,9 @@ from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from fix.wire.reports import ExecutionReport
 from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.order import Restated
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.asked import agreed_of, terms_of
-from gateway.walk.projections.standing import Standing
 
 
 def restated_by(report: ExecutionReport, standing: Standing, booked: int) -> Restated | None:

@@ -15,7 +15,7 @@ from fix.wire.identity import has_our_form
 from fix.wire.reports import CancelReject, ExecutionReport
 from gateway.walk.journal.foreign import foreign_reported
 from gateway.walk.journal.order import OrderSending
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from gateway.walk.reconciliation.cancel_ends import SaidAt
 
 _CL_ORD_ID, _ORIG_CL_ORD_ID = 11, 41

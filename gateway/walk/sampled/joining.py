@@ -20,8 +20,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.decision import GjrMade
 from gateway.walk.journal.forecast import ForecastMade
-from gateway.walk.ports import Joined, PathSource
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import Joined, PathSource, RecordsPort
 from risk.errors import PathsError
 from risk.forms.documents import value_of
 from risk.state.book import Book

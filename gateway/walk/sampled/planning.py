@@ -16,8 +16,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import forecast as journal
-from gateway.walk.ports import Case, SamplingPlan
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import Case, RecordsPort, SamplingPlan
 from inference.engine.port import EngineDescription
 from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
 from inference.forecast.trajectory import Sawtooth, TrajectoryPolicy

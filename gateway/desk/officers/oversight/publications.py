@@ -26,8 +26,7 @@ from gateway.walk.journal.control.oversight.publications import (
     PublicationNoted,
     publication_key,
 )
-from gateway.walk.journal.words import Medium
-from gateway.walk.projections.differences import EVERY
+from gateway.walk.journal.words import EVERY, Medium
 
 AHEAD_US: Final = 7 * 86_400_000_000
 LISTED: Final = 200

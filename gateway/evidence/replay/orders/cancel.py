@@ -12,8 +12,8 @@ from gateway.evidence.replay.orders.order import settled_again
 from gateway.evidence.replay.past import Past, matches
 from gateway.walk.journal import cancel as journal
 from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.standing import CancelOutcome, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import CancelOutcome, Standing
 
 
 def cancel_requested(past: Past, record: Record) -> str:

@@ -30,10 +30,10 @@ from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.persons import RAW_MAX, RECORDED
 from gateway.walk.journal.session import FixInbound
+from gateway.walk.journal.standing import OUTCOMES
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import OUTCOMES
 from gateway.walk.settlement import Received, SettleTools, settle
 from risk.approved import approve
 

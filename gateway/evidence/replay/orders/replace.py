@@ -24,10 +24,10 @@ from gateway.evidence.replay.orders.order import (
 from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.journal import replace as journal
 from gateway.walk.journal.contents import Reservation
+from gateway.walk.journal.standing import AskedReplace, ReplaceOutcome, Standing, Terms
 from gateway.walk.journal.verdict import VerdictGiven, judged_document, result_of
 from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import AskedReplace, ReplaceOutcome, Standing, Terms
 from risk.evaluate import evaluate
 from risk.forms.documents import value_of
 from risk.intent import Intent

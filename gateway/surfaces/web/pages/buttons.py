@@ -144,7 +144,7 @@ def _answer_hold(
         why = "a note is needed: say why" if field == "note" and not note else text
         problem = "the form does not name what was shown; reload the page"
         raise ApprovalRefusedError(problem=why if field == "note" else problem) from None
-    done = asked.desk.answer_hold(asked.caller, decision_id, said)
+    done = asked.desk.holds.answer(asked.caller, decision_id, said)
     why = f" ({done['reason']})" if "reason" in done else ""
     return f"Recorded for {asked.caller.name}: {str(done['result']).replace('_', ' ')}{why}."
 

@@ -14,7 +14,7 @@ from gateway.evidence.publication.receipts import GOOD, check_file
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.plan import Plan
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from tests.doubles.feeds import bars, quote
 from tests.doubles.live_desk import plan_for
 

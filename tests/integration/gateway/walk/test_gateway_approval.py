@@ -78,7 +78,7 @@ def answer(desk: SmallDesk, asked: IntentResponse, note: str, *, approve: bool =
     said = ApprovalRequest(
         approve=approve, intent_digest=digest, sheet_digest=sheet.digest, note=note
     )
-    return str(desk.desk.answer_hold(APPROVER, asked.decision_id, said)["result"])
+    return str(desk.desk.holds.answer(APPROVER, asked.decision_id, said)["result"])
 
 
 def bodies(desk: SmallDesk, decision_id: str, kind: Kind) -> list[dict[str, object]]:

@@ -20,8 +20,8 @@ from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table

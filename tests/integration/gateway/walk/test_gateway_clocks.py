@@ -23,8 +23,8 @@ from gateway.installation.keys.roles import Role
 from gateway.walk.deadlines import Deadlines
 from gateway.walk.decision import decide
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned
 from inference.weights.registry import read_table
 from tests.doubles.set_clock import SetClock
@@ -87,7 +87,7 @@ class World:
         answer = ApprovalRequest(
             approve=True, intent_digest=digest, sheet_digest=sheet.digest, note="as discussed"
         )
-        return str(self.made.desk.answer_hold(APPROVER, decision_id, answer)["result"])
+        return str(self.made.desk.holds.answer(APPROVER, decision_id, answer)["result"])
 
     def withdrawn(self, decision_id: str) -> str:
         """Return why an approval was withdrawn."""
@@ -138,18 +138,18 @@ def test_a_hold_ends_when_its_time_has_passed_whatever_the_wall_clock_says(
     decision_id = world.hold("leap")
     world.clock.leap(after_us)
     world.clock.passes(world.ttl_us - 5_000_000)
-    assert world.made.desk.expire_holds() == 0
+    assert world.made.desk.holds.expire() == 0
     world.clock.passes(5_000_000)
     with pytest.raises(ApprovalRefusedError, match="expired"):
         world.answer(decision_id)
-    assert world.made.desk.expire_holds() == 1
+    assert world.made.desk.holds.expire() == 1
     assert world.standing(decision_id).stage is Stage.SEALED
 
 
 def test_a_leap_ahead_does_not_prolong_a_hold(world: World) -> None:
     world.hold("ahead")
     world.clock.leap(400 * DAY_US)
-    assert world.made.desk.expire_holds() == 1
+    assert world.made.desk.holds.expire() == 1
 
 
 @pytest.mark.parametrize("leap_us", [-DAY_US, 0])

@@ -28,8 +28,8 @@ from gateway.telemetry.spans import Telemetry
 from gateway.walk.decision import decide
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.walk.journal.persons import RAW_MAX
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.ports import Case
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import Received, SettleTools, settle
 from inference.weights.registry import read_table
 from risk.state.instrument import Instrument

@@ -8,7 +8,7 @@ from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.order import OrderSending
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles import broker_files as files
 from tests.doubles.both_verifiers import checked
 from tests.doubles.broker_files import Broker, officers

@@ -13,8 +13,8 @@ from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing
 from risk.intent import Side
 from tests.doubles.both_verifiers import judged_by_both, told
 from tests.doubles.broker_files import Broker, officers, written_again

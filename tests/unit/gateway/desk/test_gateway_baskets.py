@@ -23,8 +23,8 @@ from gateway.errors import (
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
 from gateway.walk.dispatch import DispatchTools, Leaving, may_leave
+from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.projections.standing import Standing
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document
 from tests.doubles.full_policy import gathered_policy

@@ -18,7 +18,7 @@ from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.installation.policies import policy
 from gateway.surfaces.web.views.oversight.baskets import basket_view
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import policy_document, policy_from_document
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk

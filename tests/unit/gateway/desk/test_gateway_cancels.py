@@ -16,8 +16,8 @@ from gateway.errors import NotCancellableError, UnknownOrderError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.recovery import end_unsent_cancels
 from tests.doubles.answering_broker import framed

@@ -14,8 +14,8 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.journal.run import mark_taken
+from gateway.walk.journal.standing import Standing, Terms
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing, Terms
 from risk.intent import Side
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -11,8 +11,8 @@ from gateway.desk.officers.resolution import listed, resolution_statement, resol
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 

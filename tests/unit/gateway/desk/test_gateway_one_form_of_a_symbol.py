@@ -15,7 +15,7 @@ import gateway.feeds
 import gateway.installation.keys
 import risk.policy
 from gateway.feeds.instruments.fields import FIELDS
-from gateway.walk.projections.differences import EVERY
+from gateway.walk.journal.words import EVERY
 from risk.intent import SYMBOL
 
 NAMES = frozenset({"instrument", "instruments", "symbol", "symbols"})

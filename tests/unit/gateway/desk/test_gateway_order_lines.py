@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gateway.desk.bodies.order_requests import OrderLine, ReplaceRequest
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 
 QUIET = {"t32": "0", "t31": "0"}

@@ -9,8 +9,8 @@ from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.installation.keys.roles import Role
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.approval import beyond_pilot
+from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.asked import Going
-from gateway.walk.projections.standing import Stage
 from risk.intent import Side
 from risk.state.pilot import PilotLimits
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -14,9 +14,9 @@ from gateway.errors import NotReplaceableError, UnknownOrderError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 from risk.state.state import Stop
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -9,9 +9,9 @@ import pytest
 from fix.session.link import HandResult
 from gateway.desk.bodies.order_requests import CancelRequest, ReplaceRequest
 from gateway.errors import NotReplaceableError
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 

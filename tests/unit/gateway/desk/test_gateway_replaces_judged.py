@@ -8,8 +8,8 @@ from audit.records.kinds import Kind
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.desk.controls.replacing import only_reduces
 from gateway.desk.officers.stops import begin_stop
+from gateway.walk.journal.standing import Standing, Terms
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing, Terms
 from risk.intent import Side
 from risk.state.state import Stop
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -20,8 +20,8 @@ from gateway.installation.keys.scopes import KeyScope
 from gateway.installation.policies.policy import BUNDLE
 from gateway.walk import dispatch as dispatching
 from gateway.walk.dispatch import LOOKS
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing
 from risk.intent import Side
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_document

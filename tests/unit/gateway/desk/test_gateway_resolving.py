@@ -13,8 +13,8 @@ from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.policies.policy import development_policy
+from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Difference
-from gateway.walk.projections.standing import Stage
 from gateway.walk.section import Section
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk

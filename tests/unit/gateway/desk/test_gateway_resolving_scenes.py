@@ -10,8 +10,8 @@ from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

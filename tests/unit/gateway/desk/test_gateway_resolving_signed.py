@@ -13,8 +13,8 @@ from gateway.desk.officers.resolution import listed, resolution_statement, resol
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Difference
-from gateway.walk.projections.standing import Stage
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN

@@ -14,7 +14,7 @@ from gateway.errors import ApprovalRefusedError, NotReadyError, ReplayDiffersErr
 from gateway.evidence.replay.replay import replay
 from gateway.walk.approval import is_over
 from gateway.walk.deadlines import hold_of
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from inference.engine.port import EngineDescription
 from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
@@ -47,7 +47,7 @@ def test_a_hold_keeps_its_reservation_and_its_remaining_life(desk: MemoryDesk) -
     assert end is not None
     assert end.wall_us == asked, "not a new life"
     desk.wall.ahead_us = asked - desk.wall()
-    assert desk.small.desk.expire_holds() == 1
+    assert desk.small.desk.holds.expire() == 1
     assert desk.outcome(decision_id) == "hold_expired"
     assert desk.reserved() == 0
 

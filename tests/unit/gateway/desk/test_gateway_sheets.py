@@ -100,7 +100,7 @@ def refuse(desk: MemoryDesk, decision_id: str) -> None:
 
 def expire(desk: MemoryDesk, _: str) -> None:
     desk.wall.ahead_us += int(desk.small.desk.own.section.policy.approval.ttl.value)
-    assert desk.small.desk.expire_holds() == 1
+    assert desk.small.desk.holds.expire() == 1
 
 
 def fall_at_renewal(desk: MemoryDesk, decision_id: str) -> None:

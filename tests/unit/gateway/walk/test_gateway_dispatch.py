@@ -21,8 +21,8 @@ from gateway.installation.policies.policy import development_policy
 from gateway.walk.deadlines import Deadlines, Moment, sending_of
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.walk.journal.persons import Nobody
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy

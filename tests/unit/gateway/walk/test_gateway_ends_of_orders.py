@@ -7,7 +7,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.difference import DifferenceCause
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 NO_TRADE = {"t32": "0", "t31": "0"}

@@ -7,8 +7,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from gateway.walk.dispatch import READY_US, dispatch, foresee
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
 

@@ -17,7 +17,7 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.approval import is_over
 from gateway.walk.deadlines import agreement_of, hold_of
-from gateway.walk.projections.standing import Stage
+from gateway.walk.journal.standing import Stage
 from inference.engine.port import Engine, EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError, EngineError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
@@ -79,14 +79,14 @@ def test_a_hold_can_be_approved_until_it_expires(
 def test_an_expired_hold_cannot_be_refused_either_and_ends_by_itself(desk: MemoryDesk) -> None:
     decision_id, left = desk.hold(), 5 * SECOND_US
     desk.wall.ahead_us = ttl_us(desk) - left
-    assert desk.small.desk.expire_holds() == 0
+    assert desk.small.desk.holds.expire() == 0
     assert desk.reserved() > 0
     desk.wall.ahead_us = ttl_us(desk)
-    assert desk.small.desk.expire_holds() == 1
+    assert desk.small.desk.holds.expire() == 1
     assert desk.kinds(decision_id)[-2:] == [Kind.RESERVATION_RELEASED, Kind.DECISION_SEALED]
     assert desk.outcome(decision_id) == "hold_expired"
     assert desk.reserved() == 0
-    assert desk.small.desk.expire_holds() == 0
+    assert desk.small.desk.holds.expire() == 0
     with pytest.raises(ApprovalRefusedError):
         desk.answer(decision_id)
 
@@ -138,14 +138,14 @@ def test_an_answer_names_what_was_read(desk: MemoryDesk, *, approve: bool) -> No
     decision_id = desk.hold()
     other = ApprovalRequest(approve=approve, intent_digest="0" * 64, note="read")
     with pytest.raises(ApprovalRefusedError, match="digest"):
-        desk.small.desk.answer_hold(APPROVER, decision_id, other)
+        desk.small.desk.holds.answer(APPROVER, decision_id, other)
     assert desk.standing(decision_id).stage is Stage.HELD
 
 
 def test_only_what_waits_can_be_answered(desk: MemoryDesk) -> None:
     answer = ApprovalRequest(approve=True, intent_digest="0" * 64, note="read")
     with pytest.raises(UnknownDecisionError):
-        desk.small.desk.answer_hold(APPROVER, "nobody-knows-it", answer)
+        desk.small.desk.holds.answer(APPROVER, "nobody-knows-it", answer)
     sent = desk.rest()
     with pytest.raises(ApprovalRefusedError, match="nothing waits"):
         desk.answer(sent.decision_id)
@@ -267,7 +267,7 @@ def test_a_renewal_without_a_forecast_ends_the_hold(desk: MemoryDesk) -> None:
 def test_a_hold_whose_market_is_gone_cannot_be_approved(desk: MemoryDesk) -> None:
     """A desk that began after the question has nothing to renew it with."""
     decision_id = desk.hold()
-    desk.small.desk._cases.clear()  # noqa: SLF001 - as after a restart
+    desk.small.desk.holds.cases.clear()  # as after a restart
     with pytest.raises(ApprovalRefusedError, match="nothing waits"):
         desk.answer(decision_id)
     assert Kind.APPROVAL_GIVEN not in desk.kinds(decision_id)
@@ -326,7 +326,7 @@ def test_a_refusal_and_an_end_are_folded_too(
     assert caught == [Kind.APPROVAL_REFUSED, Kind.DECISION_SEALED]
     caught.clear()
     desk.wall.ahead_us = ttl_us(desk)
-    desk.small.desk.expire_holds()
+    desk.small.desk.holds.expire()
     assert caught == [Kind.RESERVATION_RELEASED, Kind.DECISION_SEALED]
     assert desk.outcome(expired) == "hold_expired"
 

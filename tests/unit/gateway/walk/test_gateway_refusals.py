@@ -12,7 +12,7 @@ from fix.wire.messages import parse
 from gateway.errors import NotReadyError
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

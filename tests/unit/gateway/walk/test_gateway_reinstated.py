@@ -13,9 +13,9 @@ from fix.durable.accounting import Accounting
 from fix.durable.inbox import Entry
 from fix.durable.journal import Journal, read_live
 from gateway.evidence.replay.replay import replay
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import WORKS_AGAIN
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 

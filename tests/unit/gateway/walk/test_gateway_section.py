@@ -300,9 +300,9 @@ def test_a_hold_ends_by_the_earlier_of_its_beginning_and_its_record(
     assert expires_us <= began_us + life_us + 5_000_000
     left_us = 5_000_000
     desk.wall.ahead_us += expires_us - left_us - desk.wall()
-    assert desk.small.desk.expire_holds() == 0
+    assert desk.small.desk.holds.expire() == 0
     desk.wall.ahead_us += left_us
-    assert desk.small.desk.expire_holds() == 1, "at the time that the person was told"
+    assert desk.small.desk.holds.expire() == 1, "at the time that the person was told"
 
 
 def test_a_verdict_names_what_it_was_told_up_to_and_when(desk: MemoryDesk) -> None:

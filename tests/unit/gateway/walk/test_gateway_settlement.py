@@ -8,7 +8,7 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

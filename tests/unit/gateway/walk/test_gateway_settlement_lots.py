@@ -8,7 +8,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.order import OrderSending, order_draft
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.settlement import SettleTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 

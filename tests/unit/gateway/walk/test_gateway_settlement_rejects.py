@@ -13,8 +13,8 @@ from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult
 from gateway.errors import NotReadyError
 from gateway.walk.journal.persons import RAW_MAX
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.sequence import epoch_of, record_resets
-from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

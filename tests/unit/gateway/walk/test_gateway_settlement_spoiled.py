@@ -7,7 +7,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.wire.fields import SOH, fields_in
-from gateway.walk.projections.differences import EVERY
+from gateway.walk.journal.words import EVERY
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

@@ -11,7 +11,7 @@ from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from tests.doubles import small_desk
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -9,8 +9,8 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.evidence.replay.replay import replay
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
 
 

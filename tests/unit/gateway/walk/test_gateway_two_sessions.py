@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.session_orders import SessionOrders
-from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, SettleTools, settle
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -19,7 +19,7 @@ from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of,
 from gateway.walk.journal.decision import IntentReceived
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.words import Mechanism
-from gateway.walk.projections.differences import RecordsPort
+from gateway.walk.ports import RecordsPort
 from inference.codec.scaled import reads_numbers_only
 from risk.forms.terms import MASK, found_terms
 from risk.numbers.lexicon import FairnessLexicon

@@ -15,8 +15,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.control.oversight.ends import END_LINES, ActEnded
-from gateway.walk.journal.words import Medium
-from gateway.walk.projections.differences import EVERY, RecordsPort
+from gateway.walk.journal.words import EVERY, Medium
+from gateway.walk.ports import RecordsPort
 from risk.state.inputs.activity import OwnAct, Publications
 
 PUBLICATION_KINDS: Final = (Kind.PUBLICATION_NOTED, Kind.PUBLICATION_ENDED)

@@ -53,7 +53,7 @@ def ended(end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Memo
             return desk, decision_id
         case "hold_expired":
             decision_id = desk.hold()
-            desk.small.desk.expire_holds(desk.wall() + 10**12)
+            desk.small.desk.holds.expire(desk.wall() + 10**12)
             return desk, decision_id
         case _:
             pass

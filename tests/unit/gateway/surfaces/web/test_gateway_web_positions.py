@@ -10,7 +10,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.statement import account_runs
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.scope import AgentScoped
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from tests.doubles.adjusting import adjusted
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.small_desk import RUN

@@ -19,7 +19,8 @@ from gateway.walk.journal.control.difference import (
     book_difference,
 )
 from gateway.walk.journal.control.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
-from gateway.walk.projections.differences import EVERY, Differences
+from gateway.walk.journal.words import EVERY
+from gateway.walk.projections.differences import Differences
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger

@@ -13,10 +13,10 @@ from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Reset, ResetCause
 from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.order import OrderReported
+from gateway.walk.journal.standing import BookedTrade, Stage, Standing
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
-from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 from risk.intent import Side
 from risk.state.adjustments import Split
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved

@@ -8,8 +8,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.desk.bodies.order_requests import CancelRequest
 from gateway.walk.journal.control.difference import DifferenceCause
+from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.standing import Stage
 from risk.verdict import Reason
 from tests.doubles.answering_broker import framed
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk

@@ -8,9 +8,9 @@ from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import NotReadyError
+from gateway.walk.journal.standing import Stage
 from gateway.walk.projections import outbox as orders_module
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Stage
 from tests.doubles.whole_records import whole
 
 DECISION = "d1"

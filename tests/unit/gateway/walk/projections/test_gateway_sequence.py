@@ -8,8 +8,8 @@ from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult
 from gateway.walk.journal.order import handed
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.sequence import SessionNumbers, numbers, record_resets, recorded
-from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_ledger import MemoryLedger
 
 DAY_US = 86_400_000_000

@@ -11,7 +11,7 @@ from audit.records.record import Record
 from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import (
     FIRST_US,
     LONGEST_US,

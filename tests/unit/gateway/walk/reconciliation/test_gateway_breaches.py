@@ -8,8 +8,8 @@ from audit.records.kinds import Kind
 from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.desk.officers.resolution import listed, resolve
+from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
-from gateway.walk.projections.standing import Standing
 from risk.intent import Side
 from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 

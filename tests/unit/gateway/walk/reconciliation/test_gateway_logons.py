@@ -16,9 +16,9 @@ from fix.wire.messages import Fields
 from gateway import clock
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.installation.children.fix import FixChild
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.session_orders import SessionOrders
-from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.recovery import reconcile
 from tests.doubles.answering_broker import framed

@@ -7,7 +7,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from fix.session.link import HandResult
-from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

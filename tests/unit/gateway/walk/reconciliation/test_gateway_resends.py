@@ -9,7 +9,7 @@ from audit.records.record import Record
 from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.projections.standing import Standing
+from gateway.walk.journal.standing import Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.resends import Resends
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
