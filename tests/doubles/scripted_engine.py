@@ -38,6 +38,7 @@ class Behaviour(StrEnum):
 
     WELL = "well"
     SLOW = "slow"  # answers after a second, aborts at once
+    HEAVY = "heavy"  # as slow, and hears nothing during a step of half a second
     NO_TWIN = "no_twin"  # answers all but twins
     HANG = "hang"  # stops stepping when asked to sample
     DEAF = "deaf"  # stops reading its pipe once ready
@@ -121,7 +122,7 @@ class ScriptedEngine:
             time.sleep(3600)
         if self._behaviour is Behaviour.CRASH:
             os._exit(9)
-        wait_s = 1.0 if self._behaviour is Behaviour.SLOW else 0.0
+        wait_s = 1.0 if self._behaviour in {Behaviour.SLOW, Behaviour.HEAVY} else 0.0
         if self._behaviour is Behaviour.NO_TWIN and request.request_id.endswith(".news"):
             wait_s = 3600.0
         self._waiting[request.request_id] = (request, time.monotonic() + wait_s)
@@ -129,7 +130,7 @@ class ScriptedEngine:
 
     def step(self) -> dict[str, Samples | str]:
         """Answer everything that is due."""
-        time.sleep(0.001)
+        time.sleep(0.5 if self._behaviour is Behaviour.HEAVY else 0.001)
         now = time.monotonic()
         due = [r for r, at in self._waiting.values() if at <= now]
         done: dict[str, Samples | str] = {}

@@ -177,7 +177,7 @@ def test_two_deadlines_without_a_sign_of_life_kill_the_engine(tmp_path: Path) ->
 
 
 def test_a_busy_engine_that_beats_is_not_killed(tmp_path: Path) -> None:
-    with _child(tmp_path, Behaviour.SLOW, silent_s=3.0) as (child, events):
+    with _child(tmp_path, Behaviour.HEAVY, silent_s=5.0) as (child, events):
         assert child.wait_ready(20.0)
         with ThreadPoolExecutor(8) as pool:
             asked = (replace(request_of(seed=i), deadline_s=0.05) for i in range(8))
