@@ -15,12 +15,13 @@ PAIR_V1 = ROOT / "inference" / "models" / "pair_v1"
 FIRST_PARTS = {
     "COUNTERSIGN_ENGINE__MODEL": str(PAIR_V1),
     "COUNTERSIGN_ENGINE__PATHS": "32",
+    "COUNTERSIGN_ENGINE__DEADLINE_S": "300",  # a busy machine takes long, and loses no forecast
     "COUNTERSIGN_POLICY": "first",
 }
 
 
 def use_first_parts() -> None:
-    """Let this process and those it starts run with pair v1, 32 paths and the first policy.
+    """Let this process and those it starts run with pair v1, 32 paths, the first policy, patiently.
 
     A test of what ships says so by itself.
     """

@@ -91,7 +91,8 @@ def is_replaced(scene: Scene) -> None:
     wanted = before["qty_lots"] + 2
     lower = str(Decimal(before["limit_price"]) - Decimal("0.01"))
     wish = {"client_key": "replace-1", "reason": "the scene says so"}
-    desk.post("agent", f"{path}/replace", {**wish, "qty_lots": wanted, "limit_price": lower})
+    with desk.quoted():
+        desk.post("agent", f"{path}/replace", {**wish, "qty_lots": wanted, "limit_price": lower})
     over = desk.comes(resting, lambda s: s.sealed)
     assert (over.order_state, over.filled_lots) == ("FILLED", wanted)
     (replaced,) = scene.broker.wire("G")

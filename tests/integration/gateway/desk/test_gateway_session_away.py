@@ -3,7 +3,7 @@
 Ledger, section, dispatch and answers are the product's; the child's answers are made here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,13 @@ import pytest
 from typing_extensions import override
 
 from audit.records.kinds import Kind
-from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.signers.file import FileSigner
-from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
-from gateway.clock import wall_us
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.answers import intent_response
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
-from inference.weights.registry import read_table
 from tests.doubles.answering_broker import AnswersAtOnce
-from tests.doubles.small_desk import SmallDesk, small_desk
+from tests.doubles.small_desk import SmallDesk
 
 pytestmark = pytest.mark.postgres
 
@@ -46,21 +41,6 @@ class Answering(AnswersAtOnce):
         """Take an order, and give that answer."""
         super().hand(*order)
         return self._answer
-
-
-@pytest.fixture
-def desk(postgres_dsn: str, tmp_path: Path) -> Iterator[SmallDesk]:
-    """A desk that has played a day."""
-    signer = FileSigner.generate(tmp_path / "ledger.key", "away.test")
-    ledger = Ledger.open(LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), signer, wall_us)
-    reader = LedgerReader(postgres_dsn)
-    try:
-        made = small_desk(ledger, reader, tmp_path, read_table(TABLE_FILE.read_bytes()))
-        made.play(2)
-        yield made
-    finally:
-        ledger.close()
-        reader.close()
 
 
 def with_session(desk: SmallDesk, away: Callable[[], str]) -> None:

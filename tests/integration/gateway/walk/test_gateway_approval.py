@@ -3,7 +3,6 @@
 And each decision, also one that no rule judged, names the policy in force.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,6 @@ from fastapi.testclient import TestClient
 
 from audit.evidence.bundle import context_of
 from audit.records.kinds import Kind
-from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.signers.file import FileSigner
-from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
 from gateway.desk.bodies.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.holds.answering import open_sheet
@@ -29,7 +25,7 @@ from inference.weights.registry import read_table
 from risk.policy.policy import policy_digest
 from tests.doubles.page_person import sign_in
 from tests.doubles.row_engine import RowEngine
-from tests.doubles.small_desk import SmallDesk, small_desk
+from tests.doubles.small_desk import SmallDesk
 
 pytestmark = pytest.mark.postgres
 
@@ -38,21 +34,6 @@ TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "t
 AGENT = Caller(name="demo-agent", role=Role.AGENT)
 APPROVER = Caller(name="anna", role=Role.APPROVER)
 TABLE = read_table(TABLE_FILE.read_bytes())
-
-
-@pytest.fixture
-def desk(postgres_dsn: str, tmp_path: Path) -> Iterator[SmallDesk]:
-    """A desk with an open market."""
-    signer = FileSigner.generate(tmp_path / "ledger.key", "approval.test")
-    ledger = Ledger.open(LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), signer, wall_us)
-    reader = LedgerReader(postgres_dsn)
-    try:
-        made = small_desk(ledger, reader, tmp_path, TABLE)
-        made.play(2)
-        yield made
-    finally:
-        ledger.close()
-        reader.close()
 
 
 @pytest.fixture

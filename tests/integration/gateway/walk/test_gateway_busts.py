@@ -4,17 +4,12 @@ Ledger, section, dispatch, settling and replay are the product's; the broker's w
 """
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.signers.file import FileSigner
-from audit.store.reader import LedgerReader
-from gateway.clock import wall_us
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
@@ -24,10 +19,9 @@ from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.recovery import close_abandoned
 from gateway.walk.settlement import Received, settle
-from inference.weights.registry import read_table
 from risk.state.book import Book
 from tests.doubles.answering_broker import framed
-from tests.doubles.small_desk import RUN, SmallDesk, small_desk
+from tests.doubles.small_desk import RUN, SmallDesk
 
 pytestmark = pytest.mark.postgres
 
@@ -35,21 +29,6 @@ TABLE_FILE = Path(__file__).parents[4] / "inference" / "models" / "pair_v1" / "t
 AGENT = Caller(name="agent", role=Role.AGENT)
 ACCOUNT = f"{RUN}.agent"
 _numbers = itertools.count(1)
-
-
-@pytest.fixture
-def desk(postgres_dsn: str, tmp_path: Path) -> Iterator[SmallDesk]:
-    """A desk with a market and nothing traded in the agents' account."""
-    signer = FileSigner.generate(tmp_path / "ledger.key", "busts.test")
-    ledger = Ledger.open(LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), signer, wall_us)
-    reader = LedgerReader(postgres_dsn)
-    try:
-        made = small_desk(ledger, reader, tmp_path, read_table(TABLE_FILE.read_bytes()))
-        made.play(2)
-        yield made
-    finally:
-        ledger.close()
-        reader.close()
 
 
 def rest(desk: SmallDesk, lots: int = 40) -> Standing:

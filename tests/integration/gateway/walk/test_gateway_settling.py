@@ -14,11 +14,9 @@ import pytest
 from audit.errors import LaneFullError
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from audit.sequencer.ledger import Ledger, LedgerConfig
-from audit.signers.file import FileSigner
-from audit.store.reader import LedgerReader
+from audit.sequencer.ledger import Ledger
 from fix.durable.inbox import Entry
-from gateway.clock import pause, wall_us
+from gateway.clock import pause
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.strategies import AGENT_WISH, Wish, wish
 from gateway.installation.keys.keyring import Caller
@@ -31,10 +29,9 @@ from gateway.walk.journal.persons import RAW_MAX
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.ports import Case
 from gateway.walk.settlement import Received, SettleTools, settle
-from inference.weights.registry import read_table
 from risk.state.instrument import Instrument
 from tests.doubles.answering_broker import framed
-from tests.doubles.small_desk import RUN, SmallDesk, small_desk
+from tests.doubles.small_desk import RUN, SmallDesk
 
 pytestmark = pytest.mark.postgres
 
@@ -56,21 +53,6 @@ class Inbox:
             for place, raw in enumerate(self.messages)
             if place >= offset
         ]
-
-
-@pytest.fixture
-def desk(postgres_dsn: str, tmp_path: Path) -> Iterator[SmallDesk]:
-    """A desk that has played a day."""
-    signer = FileSigner.generate(tmp_path / "ledger.key", "settling.test")
-    ledger = Ledger.open(LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), signer, wall_us)
-    reader = LedgerReader(postgres_dsn)
-    try:
-        made = small_desk(ledger, reader, tmp_path, read_table(TABLE_FILE.read_bytes()))
-        made.play(2)
-        yield made
-    finally:
-        ledger.close()
-        reader.close()
 
 
 def rest(desk: SmallDesk) -> Standing:

@@ -105,7 +105,7 @@ def _request(
         seeds=seeds,
         spec_k=4,
         allowed_range=BINS,
-        deadline_s=60.0,
+        deadline_s=300.0,
     )
 
 

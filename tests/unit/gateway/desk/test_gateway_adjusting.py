@@ -1,6 +1,5 @@
 """Adjustments of a book: signed by two, folded, idempotent, refused where they do not fit."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from gateway.walk.reconciliation.book_check import traded_lots
 from risk.state.book import Book
 from risk.state.busts import BookFold
 from tests.doubles.adjusting import adjusted, signed_adjustment
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.small_desk import EQUITY_MINOR
 from tests.doubles.walk_scenes import quantity
 
@@ -24,11 +23,6 @@ OPENING = {
     "amount": "500000.00",
     "positions": [{"instrument": "SPXN", "quantity": 400, "price": "250.00"}],
 }
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def book_of(desk: MemoryDesk) -> Book:

@@ -1,6 +1,5 @@
 """The split of an order is on record before it trades; another one is refused."""
 
-from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -14,7 +13,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.groups.allocation import OrderAllocated
 from risk.errors import AllocationError
 from risk.windows.allocation import split
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 from tests.doubles.walk_scenes import quantity
 
 
@@ -27,11 +26,6 @@ class Call(Protocol):
 
 
 SHARES = [{"client": "alpha", "share_bp": 6_000}, {"client": "beta", "share_bp": 4_000}]
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def asked(desk: MemoryDesk, *, shares: object = SHARES) -> str:

@@ -21,16 +21,11 @@ from gateway.installation.keys.roles import Role
 from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
 from gateway.walk.journal.words import AnnotationSort
-from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, APPROVER, TABLE, MemoryDesk
 from tests.doubles.page_desk import page_desk
 
 HOME = "http://127.0.0.1:8700"
 AUDITOR = Caller(name="auditor", role=Role.AUDITOR)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def say(desk: MemoryDesk, decision_id: str, by: Caller = APPROVER, **said: Any) -> int:  # noqa: ANN401 - any field

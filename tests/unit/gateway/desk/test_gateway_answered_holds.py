@@ -1,7 +1,6 @@
 """Which orders a person approved or refused between two days: asked over the API, and noted."""
 
 import datetime as dt
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,12 +8,7 @@ from fastapi.testclient import TestClient
 
 from audit.records.kinds import Kind
 from gateway.surfaces.api.app import build_api
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def asked(desk: MemoryDesk, path: str, name: str = "auditor") -> tuple[int, dict[str, Any]]:

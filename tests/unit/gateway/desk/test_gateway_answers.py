@@ -1,7 +1,6 @@
 """What an agent is told of a decision, and how an intent is read."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.answers import NOT_SENT, asked_of, intent_response, told
 from gateway.desk.intake.intents import decision_id_of, wish_of
 from gateway.errors import NotReadyError, RequestError
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.small_desk import INSTRUMENTS
 from tests.doubles.walk_scenes import without_a_forecast
 from tests.doubles.whole_records import whole
@@ -125,11 +124,6 @@ def test_what_a_person_was_asked() -> None:
     assert earlier is not None
     assert (earlier.expires_us, earlier.band) == (None, {})
     assert asked_of((verdict("held"),)) is None
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def test_an_answer_names_the_record_and_every_rule(desk: MemoryDesk) -> None:

@@ -34,11 +34,6 @@ from tests.doubles.restarted_desk import restarted
 BASKET = basket_id_of(AGENT.name, "whole")
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
-
 def leg(instrument: str, lots: int = 40, exposure_bp: int = 2_000, **more: Any) -> IntentRequest:  # noqa: ANN401 - any field
     return IntentRequest(
         client_key=f"leg-{instrument}",

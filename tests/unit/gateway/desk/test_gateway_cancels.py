@@ -1,7 +1,6 @@
 """The cancel of one order: on record before it leaves, asked once, and told as it went."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,16 +20,11 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.recovery import end_unsent_cancels
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
 STRANGER = Caller(name="another", role=Role.AGENT)
 AUDITOR = Caller(name="auditor", role=Role.AUDITOR)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def cancel(

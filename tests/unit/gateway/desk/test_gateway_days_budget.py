@@ -1,7 +1,6 @@
 """What a key has used of its day: the larger worth while a replace is open, and until a new day."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -18,16 +17,11 @@ from gateway.walk.journal.standing import Standing, Terms
 from gateway.walk.projections.asked import terms_of
 from risk.intent import Side
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.small_desk import RUN
 
 ACCOUNT = f"{RUN}.one"
 QUIET = {"t32": "0", "t31": "0"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @pytest.fixture

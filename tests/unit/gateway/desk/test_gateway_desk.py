@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +18,10 @@ from gateway.installation.keys.roles import Role
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.ports import Tick
 from tests.doubles.fix_world import until
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk
 from tests.doubles.small_desk import RUN
 
 OTHER = Caller(name="other", role=Role.AGENT)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def request(key: str = "one", **changes: Any) -> IntentRequest:  # noqa: ANN401 - any field

@@ -1,6 +1,5 @@
 """An order that a resolution adjusted ends by its adjusted total, and frees what it reserved."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +13,9 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.recovery import close_abandoned
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 
 MARKET_US = 1_514_905_200_000_000
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def resolved(desk: MemoryDesk, right: str = "broker") -> None:

@@ -18,16 +18,11 @@ from gateway.installation.keys.roles import Role
 from gateway.walk.journal.control.scope import AgentScoped
 from risk.state.state import Stop
 from tests.doubles.adjusting import adjusted
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.page_desk import page_desk
 from tests.doubles.small_desk import RUN
 
 ADA = Caller(name="ada", role=Role.OPERATOR)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def asked(*, dry_run: bool = False, instrument: str | None = None) -> FlattenRequest:

@@ -1,20 +1,13 @@
 """What an order's line says of it: what was traded, at which price, and what may still trade."""
 
-from pathlib import Path
-
 import pytest
 
 from gateway.desk.bodies.order_requests import OrderLine, ReplaceRequest
 from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 QUIET = {"t32": "0", "t31": "0"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def line(desk: MemoryDesk, order: Standing) -> OrderLine:

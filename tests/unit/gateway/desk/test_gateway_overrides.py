@@ -39,11 +39,6 @@ from tests.doubles.page_desk import page_desk
 from tests.doubles.small_desk import RUN
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
-
 def terms(desk: MemoryDesk, **changes: Any) -> OverrideTerms:  # noqa: ANN401 - any field
     """The terms that let one large order of the agents' account pass R06's position."""
     own = desk.small.desk.own

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,17 +29,12 @@ from gateway.installation.policies.cooling import WAIT_US, early_said, wait_us
 from gateway.installation.policies.policy import BUNDLE
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_document
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
 NEXT_YEAR_US = wall_us() + 366 * 86_400 * 1_000_000
 LOOSER = 35_000_000
 """No person is asked below 350,000; the shipped policy asks from 250,000 on."""
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def next_policy(policy: Policy, human_minor: int = LOOSER, **changes: object) -> Policy:

@@ -18,13 +18,8 @@ from gateway.installation.keys.log_id import log_id
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
 from gateway.launch.commands.kill import release_kill
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.memory_ledger import MemoryLedger
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def signed(desk: MemoryDesk, epoch: int, press_id: str, *live: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The replace of one order: judged and reserved before it leaves, and told as it went."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +18,10 @@ from gateway.walk.projections.asked import terms_of
 from gateway.walk.projections.outbox import Orders
 from risk.state.state import Stop
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk
 
 OPERATOR = Caller(name="operator", role=Role.OPERATOR)
 STRANGER = Caller(name="another", role=Role.AGENT)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def working(desk: MemoryDesk, lots: int = 50) -> Standing:

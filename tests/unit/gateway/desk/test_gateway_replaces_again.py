@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +12,9 @@ from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import fields_of, terms_of
 from gateway.walk.projections.outbox import Orders
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 QUIET = {"t32": "0", "t31": "0", "t14": "0"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def ask(desk: MemoryDesk, order: Standing, key: str, fewer: int) -> str:

@@ -1,7 +1,5 @@
 """What a replace asks is judged unless it only reduces, and the larger of both is reserved."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -12,14 +10,9 @@ from gateway.walk.journal.standing import Standing, Terms
 from gateway.walk.projections.asked import terms_of
 from risk.intent import Side
 from risk.state.state import Stop
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk
 
 QUIET = {"t32": "0", "t31": "0"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def working(desk: MemoryDesk, exposure_bp: int = 2_000) -> Standing:

@@ -42,11 +42,6 @@ SCOPE = KeyScope(
 )
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
-
 def keyed(desk: MemoryDesk, **changes: Any) -> Caller:  # noqa: ANN401 - any field
     scope = SCOPE.model_copy(update=changes)
     caller = desk.small.keyring.authenticate(

@@ -1,6 +1,5 @@
 """A difference ends by a person's word on record; a book changes by two signatures only."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +16,8 @@ from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Difference
 from gateway.walk.section import Section
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.small_desk import EQUITY_MINOR
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def request_with(**changes: Any) -> ResolveRequest:  # noqa: ANN401 - any field

@@ -1,6 +1,5 @@
 """Resolving as the listing says ends with the book where the broker is, or leaves it shut."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +12,9 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.differences import Differences
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 NO_TICKS = "269.005"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def open_now(desk: MemoryDesk) -> list[dict[str, Any]]:

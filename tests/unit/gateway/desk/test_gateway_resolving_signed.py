@@ -1,7 +1,6 @@
 """What two officers signed names all that they answered, and only what is open and lives ends."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +15,8 @@ from gateway.walk.journal.control.difference import DifferenceCause, Found, book
 from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Difference
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.small_desk import RUN
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def request_with(**changes: Any) -> ResolveRequest:  # noqa: ANN401 - any field

@@ -1,6 +1,5 @@
 """A restart loses no hold: it goes on with its remaining life, or ends for a stated reason."""
 
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,16 +16,11 @@ from gateway.walk.deadlines import hold_of
 from gateway.walk.journal.standing import Stage
 from inference.engine.port import EngineDescription
 from inference.errors import EngineDeadError
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 from tests.doubles.restarted_desk import NEXT, Change, restarted
 from tests.doubles.row_engine import RowEngine
 
 SECOND_US = 1_000_000
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def last(desk: MemoryDesk, decision_id: str) -> Record:

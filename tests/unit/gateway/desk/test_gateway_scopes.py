@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -25,7 +24,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.run import mark_taken
 from gateway.walk.section import Section
 from risk.intent import Side
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 from tests.doubles.small_desk import RUN
 
 ACCOUNT = f"{RUN}.one"
@@ -39,11 +38,6 @@ SCOPE = KeyScope(
     account="one",
 )
 LOTS = 40
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def keyed(desk: MemoryDesk, **changes: Any) -> Caller:  # noqa: ANN401 - any field

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,7 +20,7 @@ from gateway.walk.reconciliation.recovery import close_abandoned
 from inference.errors import EngineDeadError
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy, signed_policy_document
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.restarted_desk import restarted
 from tests.doubles.row_engine import RowEngine
 
@@ -36,11 +35,6 @@ SHOWN: dict[Kind, set[str]] = {
     Kind.APPROVAL_REQUESTED: {"author", "band", "expires_us"},
 }
 """What a person must read before a yes, by record."""
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def sheet_of(desk: MemoryDesk, decision_id: str) -> Sheet:

@@ -1,7 +1,6 @@
 """Stops apart from the kill: on record, for every verdict and every announcement after it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -18,12 +17,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.log_id import log_id
 from gateway.walk.projections.stops import Stops, open_cancel_all
 from risk.state.state import Stop
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 
 
 def stop(desk: MemoryDesk, which: Stop, by: str = "ada") -> None:

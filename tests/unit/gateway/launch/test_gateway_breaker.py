@@ -1,6 +1,5 @@
 """The AI circuit breaker: opened by records, it leaves every new order to a person."""
 
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -17,12 +16,7 @@ from gateway.launch.threads.breaker import BreakerWatch
 from gateway.walk.journal.control.modes import digests_registered
 from gateway.walk.journal.decision import GATEWAY
 from risk.state.state import Stop
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 
 
 def watch(desk: MemoryDesk) -> BreakerWatch:

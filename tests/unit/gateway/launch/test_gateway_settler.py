@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -22,7 +21,7 @@ from gateway.launch.threads.settler import LASTING_US, READY, Settler
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.journal.session import fix_inbound
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.memory_ledger import MemoryLedger
 
 WAIT_S = 20.0
@@ -46,11 +45,6 @@ class Inbox:
         if self.broken is not None:
             raise self.broken
         return [one for one in self.entries if one.offset >= offset]
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,12 +26,7 @@ from gateway.walk.section import Section
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def press_and_open_again(desk: MemoryDesk) -> None:

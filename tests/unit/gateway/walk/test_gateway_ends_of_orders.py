@@ -1,22 +1,15 @@
 """What ends an order at the broker ends it here, and what is odd about it is told."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.journal.standing import Standing
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 
 NO_TRADE = {"t32": "0", "t31": "0"}
 FORGOTTEN = {"t17": "0", "t150": "I", "t39": "8", **NO_TRADE, "t14": "0", "t151": "0", "t103": "5"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def says(desk: MemoryDesk, order: Standing, **tags: str) -> list[Record]:

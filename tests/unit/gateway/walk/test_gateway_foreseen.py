@@ -1,7 +1,6 @@
 """What is made while a commit is under way is used for that record and moment, or not at all."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,12 +8,7 @@ from audit.records.kinds import Kind
 from gateway.walk.dispatch import READY_US, dispatch, foresee
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def foreseen(desk: MemoryDesk) -> Standing:

@@ -25,11 +25,6 @@ from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
 SECOND_US = 1_000_000
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
-
 def ttl_us(desk: MemoryDesk) -> int:
     return int(desk.small.desk.own.section.policy.approval.ttl.value)
 

@@ -1,21 +1,14 @@
 """A verdict is parsed once, and the order that it approved is kept until it is sent."""
 
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from msgspec import structs
 
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.verdict import VerdictBasis, VerdictGiven
 from gateway.walk.section import Section
 from risk.approved import approve
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def test_the_order_that_is_kept_is_the_one_on_record(desk: MemoryDesk) -> None:

@@ -6,8 +6,6 @@ that gateway and child agree on whether the order may still trade.
 Source: FIX 4.4 volume 4, appendix D, order state change matrices A, B and F.
 """
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -17,7 +15,7 @@ from gateway.desk.bodies.order_requests import CancelRequest
 from gateway.evidence.replay.replay import replay
 from tests.doubles.answering_broker import framed
 from tests.doubles.fix_world import PROFILE
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 NOTHING = {"t32": "0", "t31": "0"}
 STORIES = [
@@ -154,11 +152,6 @@ class Story:
         head = ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, str(self.desk.messages)))
         named = ((11, now.cancels[0].cancel_id), (41, now.cl_ord_id))
         self.hear(framed("9", (*head, (37, "X1"), *named, (39, status), (434, "1"), (102, reason))))
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @pytest.mark.parametrize(("words", "state", "filled", "reserves", "cancel"), STORIES)

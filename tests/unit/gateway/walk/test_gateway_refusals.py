@@ -1,6 +1,5 @@
 """A Reject (3) or BusinessMessageReject (j) ends the order that it names, and no other."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +13,7 @@ from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def number_of(desk: MemoryDesk, order: Standing) -> int:

@@ -17,7 +17,7 @@ from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.settlement import WORKS_AGAIN
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 
 EARLIER = "20180102-14:59:59"
 NO_TRADE = {"t32": "0", "t31": "0", "t14": "0"}
@@ -26,11 +26,6 @@ ENDS = {
     "expired": {**NO_TRADE, "t150": "C", "t39": "C", "t151": "0"},
     "not_received": {**NO_TRADE, "t150": "I", "t39": "8", "t103": "5", "t151": "0", "t17": "0"},
 }
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def quantity(order: Standing) -> int:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +24,9 @@ from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import parse_policy, policy_document
 from risk.state.state import RiskState
 from risk.verdict import Verdict
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket
 
 KILL_WAIT_S = 5.0
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def once_before_a_verdict(desk: MemoryDesk, act: Callable[[], object]) -> None:

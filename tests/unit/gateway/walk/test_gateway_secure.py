@@ -1,6 +1,5 @@
 """Secure reasoning: nothing is drafted until both officers end it; the levels of health."""
 
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,12 +13,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.surfaces.api.app import build_api
 from gateway.walk.projections.stops import Level
 from risk.state.state import Stop
-from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import TABLE, MemoryDesk
 
 
 def look_aheads(desk: MemoryDesk) -> list[int]:

@@ -1,6 +1,5 @@
 """What a broker reports is booked once, as it was reported, and closes what it really ended."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +9,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from gateway.walk.journal.standing import Stage, Standing
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 LATER = "20180102-15:00:09"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def quantity(order: Standing) -> int:

@@ -1,17 +1,10 @@
 """A trade books only the money of its book, and a fee is known exactly or stays open."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def fees(records: list[Record]) -> list[int]:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +15,9 @@ from gateway.walk.journal.persons import RAW_MAX
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.sequence import epoch_of, record_resets
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 HEAD = ((49, "EMSSIM"), (56, "COUNTERSIGN"), (34, "9"), (52, "20180102-15:00:00"))
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def anomalies(records: list[Record]) -> list[tuple[str, str]]:

@@ -1,7 +1,5 @@
 """A report that cannot be read as a whole is booked as far as it goes, or told (repro r01)."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -9,14 +7,9 @@ from audit.records.record import Record
 from fix.wire.fields import SOH, fields_in
 from gateway.walk.journal.words import EVERY
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 OWN = {8, 9, 10}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def seen(desk: MemoryDesk, records: list[Record]) -> tuple[int, list[str], list[str]]:

@@ -1,7 +1,6 @@
 """States that a broker may report beside fills: each is followed, and what changes is an alarm."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -11,12 +10,7 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.replay.replay import replay
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
-from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk
 
 
 def said(desk: MemoryDesk, order: Standing, exec_type: str, status: str, **more: str) -> list[str]:

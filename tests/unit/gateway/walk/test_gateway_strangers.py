@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,15 +15,10 @@ from gateway.launch.threads.alarms import HEARD_LATELY_US, foreign_orders
 from gateway.telemetry.alarms.catalogue import Alarm
 from gateway.walk.projections.foreign import ForeignOrders
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 from tests.unit.gateway.walk.reconciliation.test_gateway_book_check import check_of
 
 AUDITOR = Caller(name="audit-1", role=Role.AUDITOR)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def strange(**changes: str) -> str:

@@ -4,7 +4,6 @@ Two sessions count MsgSeqNum from 1, and two brokers may give the same OrderID.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,10 @@ from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.settlement import Received, SettleTools, settle
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 HEAD = ((49, "OTHER"), (56, "COUNTERSIGN"), (34, "7"), (52, "20180102-15:00:00"))
 OURS = "EMSSIM"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def number_of(desk: MemoryDesk, order: Standing) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,12 +16,7 @@ from gateway.evidence.answers.answer import RecordedAnswer, print_answer
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.run import policy_activated
 from risk.policy.signing import SignedPolicy
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def reader(desk: MemoryDesk) -> LedgerReader:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -20,12 +19,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.access import AccessRefused
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.verdict import Action
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import MemoryDesk
 
 
 def days_of(desk: MemoryDesk) -> FlowDays:

@@ -1,6 +1,5 @@
 """What patterns are told of orders on record: who waits, leaves or is dropped; and the case."""
 
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,16 +12,11 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.launch.threads.conduct import ConductWatch
 from risk.windows.conduct.events import SECOND_US, Deed
-from tests.doubles.memory_desk import MemoryDesk, StillMarket, memory_desk
+from tests.doubles.memory_desk import MemoryDesk, StillMarket
 from tests.doubles.memory_ledger import MemoryLedger
 
 COLLEAGUE = Caller(name="demo-agent", role=Role.AGENT)
 LOTS = 30
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def told(desk: MemoryDesk) -> list[tuple[Deed, str]]:

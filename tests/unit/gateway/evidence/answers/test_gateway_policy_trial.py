@@ -29,11 +29,6 @@ from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
 PAIR = Path(__file__).parents[5] / "inference/models/pair_v1"
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
-
 def draft(policy: Policy, human_minor: int) -> Policy:
     document = policy_document(policy)
     document["approval"]["human_notional"]["value"] = human_minor  # type: ignore[index, call-overload]

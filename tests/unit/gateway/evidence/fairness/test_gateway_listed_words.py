@@ -18,15 +18,10 @@ from inference.weights.registry import load_pair
 from risk.forms.terms import MASK, found_terms
 from risk.intent import Intent
 from risk.windows.fairness.criteria import PRODUCT
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 PAIR = Path(__file__).parents[5] / "inference/models/pair_v1"
 PLACES = (*SWAPPED, "country", "currency", "name", "person")
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def words() -> list[str]:

@@ -1,7 +1,6 @@
 """Which differences a message is, which of them are news, and what a kill leaves on record."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -22,14 +21,8 @@ from gateway.walk.journal.control.kill import cancel_sent, kill_outcome, kill_pr
 from gateway.walk.journal.words import EVERY
 from gateway.walk.projections.differences import Differences
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk
 from tests.doubles.memory_ledger import MemoryLedger
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
-
 
 HEAD = {49: "EMSSIM", 56: "COUNTERSIGN", 34: "9", 52: "20180102-15:00:00"}
 STRANGER = "STRANGERSTRANGERSTRA"

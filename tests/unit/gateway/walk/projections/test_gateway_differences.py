@@ -1,7 +1,5 @@
 """Where book and broker differ, the instrument takes no new order until a person resolved it."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -12,12 +10,7 @@ from gateway.walk.journal.standing import Stage
 from gateway.walk.projections.differences import Differences
 from risk.verdict import Reason
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk
 
 
 def told(records: list[Record]) -> list[tuple[str, str, object, object]]:

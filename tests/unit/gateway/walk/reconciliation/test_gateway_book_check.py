@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
@@ -12,12 +9,7 @@ from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.walk.journal.control.difference import DifferenceCause
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
-from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk
 
 
 def check_of(desk: MemoryDesk, orders: Orders | None = None) -> BookCheck:

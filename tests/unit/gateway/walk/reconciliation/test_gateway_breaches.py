@@ -1,7 +1,5 @@
 """A trade that breaks its order is booked, and its instrument waits until a person has looked."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -11,12 +9,7 @@ from gateway.desk.officers.resolution import listed, resolve
 from gateway.walk.journal.standing import Standing
 from gateway.walk.projections.asked import terms_of
 from risk.intent import Side
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 
 def quantity(order: Standing) -> int:

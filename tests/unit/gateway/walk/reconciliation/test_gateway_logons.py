@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -22,14 +21,9 @@ from gateway.walk.projections.session_orders import SessionOrders
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.recovery import reconcile
 from tests.doubles.answering_broker import framed
-from tests.doubles.memory_desk import AGENT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, MemoryDesk
 
 LOGON_NO, OFFSET = 7, 400
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 @dataclass

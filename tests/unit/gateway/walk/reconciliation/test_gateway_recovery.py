@@ -1,7 +1,5 @@
 """What a start finds is brought to its end."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -9,14 +7,9 @@ from audit.sequencer.ledger import Lane
 from fix.session.link import HandResult
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 MARKET_US = 1_514_905_200_000_000
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def closed(desk: MemoryDesk, market_time_us: int = MARKET_US) -> int:

@@ -1,7 +1,5 @@
 """What the broker sends again is no news: it was said before something that the book holds."""
 
-from pathlib import Path
-
 import pytest
 
 from audit.records.kinds import Kind
@@ -12,15 +10,10 @@ from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.journal.standing import Standing
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.resends import Resends
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import MemoryDesk
 
 STATUS = {"t150": "I", "t17": "0", "t32": "0", "t31": "0"}
 LATER = "20180103-09:30:00"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path)
 
 
 def told(desk: MemoryDesk, order: Standing, **changes: str) -> str:
