@@ -3,7 +3,8 @@
 Not here: any single rule.
 
 Rules:
-- A check passes iff observed <= limit (or >= for a minimum). Only this file compares with a limit.
+- A check passes iff observed <= limit (or >= for a minimum). `_judge` compares
+  one rule at a time, `evaluate._over` all at once; nothing else compares with a limit.
 - A measurement that is not an integer in range never passes: an armed rule refuses the intent, a
   disarmed one does not apply.
 - A disarmed rule still measures and shows the result.
