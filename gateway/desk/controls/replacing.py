@@ -37,7 +37,7 @@ from audit.store.reader import LedgerReader
 from fix.errors import MessageError
 from fix.wire.messages import cancel_replace, decimal_text
 from gateway.desk.bodies.order_requests import ReplaceLine, ReplaceRequest, ReplaceState
-from gateway.desk.holds.earlier import case_of
+from gateway.desk.intake.earlier import case_of
 from gateway.desk.intake.scope import Scopes
 from gateway.desk.intake.withheld import named
 from gateway.errors import NotReplaceableError

@@ -7,5 +7,4 @@ Not here: what a yes covers (`risk.approved`) and the renewal after it (`gateway
     sheet      what an approver is shown, and the check that he read it
     answering  a person's answer on record
     answered   what a person answered in a range of days
-    earlier    holds of an earlier run, taken over at a start
 """

@@ -12,8 +12,8 @@ from audit.sequencer.ledger import Lane
 from gateway.desk.bodies.requests import ApprovalRequest
 from gateway.desk.controls.turns import Turns
 from gateway.desk.holds.answering import refuse_hold, seen_by
-from gateway.desk.holds.earlier import case_of, waiting_until_us
 from gateway.desk.intake.answers import told
+from gateway.desk.intake.earlier import case_of, waiting_until_us
 from gateway.desk.parts import DeskParts
 from gateway.errors import ApprovalRefusedError, NotReadyError
 from gateway.installation.keys.keyring import Caller

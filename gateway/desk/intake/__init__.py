@@ -8,6 +8,7 @@ Not here: the request and its answer as a whole (`gateway.desk.desk`), transport
     admission   who is handled next: a bounded line in which every key waits as long
     load        how much there is to do, against the deadline of an answer
     asking      an agent's request as the first record of its decision
+    earlier     an agent's decision as a case again, from its records
     answers     answers to an agent, made from the decision's records
     withheld    what a submitter is not told: which rule about conduct refused
     passing     what would have passed instead, and what uses up the room

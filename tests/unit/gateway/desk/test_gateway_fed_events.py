@@ -8,7 +8,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.desk.holds.earlier import case_of
+from gateway.desk.intake.earlier import case_of
 from gateway.errors import FeedRefusedError
 from gateway.evidence.replay.replay import replay
 from gateway.feeds.live.items import BARS, QUOTES, PostedBar, PostedQuote, bar_item, quote_item

@@ -1,4 +1,4 @@
-"""Holds of an earlier run, taken over at a start with their remaining life and reservation.
+"""An agent's decision made again as a case, from its records: to take over its hold, or a replace.
 
 A hold is taken over only if nothing that its renewal rests on changed meanwhile: the policy, and
 of the run its account, mode, equity, instruments and the form of its orders. Otherwise the start
