@@ -19,7 +19,7 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from gateway import clock
 from gateway.desk.controls.kill import KillSwitch
-from gateway.desk.controls.statements import all_signed, release_statement, release_statement_v1
+from gateway.desk.controls.statements import all_signed, release_statement
 from gateway.errors import InstrumentsError, NotReadyError, SettingsError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.feeds.instruments.fit import unnamed
@@ -216,18 +216,15 @@ def _releases(
 ) -> bool:
     """Return whether both roles signed a recorded release for the press before it.
 
-    If press and release differ (the word was lost and restored in between), or the release is of an
-    earlier version and names no press, the word itself must have this press as released. With a
-    lost word the kill then comes back.
+    If press and release differ (the word was lost and restored in between), the word itself must
+    have this press as released. With a lost word the kill then comes back.
     """
     given = KillReleased.of(release)
-    if given.signatures is None:
+    if not given.press_id:
         return False
     epoch, named, signatures = given.kill_epoch, given.press_id, given.signatures
     now = word.newest_press()
     agreed = (now.kill_epoch, now.killed) == (epoch, False)
-    if not named:
-        return agreed and all_signed(release_statement_v1(origin, epoch), signatures, keys)
     signed = release_statement(log_id(reader, origin), epoch, named, given.live)
     ours = named == press_id or (agreed and named == now.press_id)
     return ours and all_signed(signed, signatures, keys)

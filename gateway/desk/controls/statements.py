@@ -61,11 +61,6 @@ def refuse_unnamed(live: Sequence[str], named: Sequence[str]) -> None:
         )
 
 
-def release_statement_v1(origin: str, kill_epoch: int) -> bytes:
-    """Return the statement of earlier versions, only to check old records."""
-    return f"countersign kill release\n{origin}\n{kill_epoch}\n".encode()
-
-
 def signed_text(entered: RecordKind, log: str) -> bytes:
     """Return what both officers sign of a record, as its filing says."""
     purpose, *particulars = entered.signed_lines()

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from audit.errors import LedgerUnsafeError, LedgerWriteError
-from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.store.tables import WRITER_ROLE, connect
 from fix.durable.kill_word import KillWord, Press
-from gateway.desk.controls.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.keys.log_id import log_id
 from gateway.launch.parts import restore_kill
@@ -154,47 +153,6 @@ def test_no_record_opens_a_gate_that_the_word_says_is_shut(
         restore_kill(fresh, reader, keys, ORIGIN)
         assert fresh.read() == (2, True)
         assert fresh.newest_press().press_id not in {"", second.press_id}
-    finally:
-        reader.close()
-        word.close()
-
-
-def test_a_release_of_an_earlier_version_opens_no_lost_word(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
-    """Its signatures name no press: they are those of every ledger of this origin."""
-    ring = Keyring.create(tmp_path / "keys")
-    keys = ring.public_keys()
-    old = release_statement_v1(ORIGIN, 1)
-    signatures: JSON = {role: ring.signing_key(role).sign(old).hex() for role in SIGNING_ROLES}
-    press: dict[str, JSON] = {
-        "kill_epoch": 1,
-        "actor_name": "ada",
-        "reason": "a test",
-        "confirmed": True,
-    }
-    release: dict[str, JSON] = {
-        "kill_epoch": 1,
-        "released_by": "ada",
-        "reason": "a test",
-        "signatures": signatures,
-    }
-    word = KillWord(tmp_path / "kill.word", create=True)
-    reader = LedgerReader(postgres_dsn)
-    try:
-        with opened(postgres_dsn) as ledger:
-            for kind, payload in ((Kind.KILL_PRESSED, press), (Kind.KILL_RELEASED, release)):
-                draft = Draft(
-                    stream="control", kind=kind, payload=payload, actor="ada", idem_key=kind.value
-                )
-                ledger.append(draft, lane=Lane.URGENT)
-        word.press()
-        word.release(1)
-        assert restore_kill(word, reader, keys, ORIGIN) == ""
-        assert word.read() == (1, False), "an upgrade alone shuts no gate"
-        fresh = KillWord(tmp_path / "lost.word", create=True)
-        restore_kill(fresh, reader, keys, ORIGIN)
-        assert fresh.read() == (1, True)
     finally:
         reader.close()
         word.close()

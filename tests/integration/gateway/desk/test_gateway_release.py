@@ -15,7 +15,7 @@ from audit.store.reader import LedgerReader
 from audit.upkeep.backup.backup import backup
 from fix.durable.kill_word import KillWord
 from gateway.clock import wall_us
-from gateway.desk.controls.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement
 from gateway.desk.officers.release import kill_state, release_press
 from gateway.errors import ReleaseRefusedError
 from gateway.installation.children.postgres import EmbeddedPostgres
@@ -96,8 +96,6 @@ def test_a_statement_of_another_ledger_of_the_same_origin_and_keys_releases_noth
         ):
             wrong = release_statement(log, 1, press_id).decode()
             assert refuses(two, 1, signed(two, wrong)), (log, press_id)
-        older = release_statement_v1(two.desk.own.origin, 1).decode()
-        assert refuses(two, 1, signed(two, older))
         release_press(two.desk.own, "ada", 1, signed(two, own["to_sign"]), "tested")
 
 

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.desk.controls.statements import (
-    all_signed,
-    release_statement,
-    release_statement_v1,
-    statement,
-)
+from gateway.desk.controls.statements import all_signed, release_statement, statement
 from gateway.installation.keys.keyring import Keyring
 
 LOG = "log.test#" + "ab" * 32
@@ -52,7 +47,6 @@ def test_a_release_needs_both_roles_for_this_press_of_this_ledger(
         signed(ring, release_statement(LOG, 2, PRESS)),
         signed(ring, release_statement("log.test#" + "cd" * 32, 3, PRESS)),
         signed(ring, release_statement(LOG, 3, "f" * 32)),
-        signed(ring, release_statement_v1("log.test", 3)),
         signed(ring, statement("another purpose", LOG, "epoch 3", f"press {PRESS}")),
         signed(Keyring.create(tmp_path / "other"), what),
         {**good, "risk": "zz"},

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.records.kinds import Kind
 from fix.durable.kill_word import KillWord, Press
-from gateway.desk.controls.statements import release_statement, release_statement_v1
+from gateway.desk.controls.statements import release_statement
 from gateway.desk.officers.release import release_press
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.installation.keys.log_id import log_id
@@ -158,17 +157,10 @@ def test_a_release_that_names_another_press_than_the_recorded_one_needs_the_word
     assert restored(desk, other) == ("", (1, False))
 
 
-def test_a_release_of_an_earlier_version_opens_nothing_by_itself(
-    desk: MemoryDesk, fresh: KillWord
-) -> None:
+def test_a_release_that_names_no_press_opens_nothing(desk: MemoryDesk) -> None:
     now, own = press(desk), desk.small.desk.own
-    text = release_statement_v1(own.origin, 1)
-    old = {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
-    draft = kill_released(now._replace(press_id=""), "", "operator", "over", old)
-    desk.log.append(draft)
+    record_release(desk, now._replace(press_id=""), signed(desk, 1, ""))
     own.word.release(1)
-    assert restored(desk) == ("", (1, False)), "the word says that this press is released"
-    said, state = restored(desk, fresh)
-    assert state[1]
-    assert said
-    assert [one.kind for one in desk.log.of_kind(Kind.KILL_RELEASED)] == [Kind.KILL_RELEASED]
+    said, state = restored(desk)
+    assert state == (1, True)
+    assert "its signatures do not hold" in said
