@@ -3,6 +3,7 @@
 GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
 ├── NoLedgerError        this folder or database holds no ledger
+├── EarlierLedgerError   the ledger is of a form that is no longer read
 ├── StateInUseError      another gateway holds this state folder
 ├── CustodyError         other users can read or change key files
 ├── DoorError            another process could answer in the gateway's place
@@ -72,6 +73,18 @@ class NoLedgerError(GatewayError):
     says: ClassVar[str] = "no ledger in {self.where}: {self.advice}"
     where: str
     advice: str
+
+
+@dataclass(slots=True, kw_only=True)
+class EarlierLedgerError(GatewayError):
+    """The ledger's records are of a form that is no longer read; nothing was changed."""
+
+    code: ClassVar[str] = "earlier_ledger"
+    says: ClassVar[str] = (
+        "the records of this ledger are of form {self.form}, which commit fe4a99b2 is the last to"
+        " read: keep it with that version, and begin a new ledger in a folder of its own (--state)"
+    )
+    form: int
 
 
 @dataclass(slots=True, kw_only=True)

@@ -42,8 +42,11 @@ def place_of(state: Path | None) -> Iterator["Place"]:
     Raises:
         SettingsError: when a setting is wrong.
         NoLedgerError: when there is no ledger; nothing is created.
+        EarlierLedgerError: when its records are of a form that is no longer read.
     """
     from gateway.installation.place import attached
+    from gateway.walk.journal.form import refuse_earlier
 
     with attached(settings_of(state)) as place:
+        refuse_earlier(place.reader)
         yield place

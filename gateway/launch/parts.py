@@ -51,6 +51,7 @@ from gateway.launch.threads.publisher import Publishing
 from gateway.surfaces.web.views.lists import Views
 from gateway.walk.journal.control.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.control.own_keys import OwnKeys
+from gateway.walk.journal.form import refuse_earlier
 from gateway.walk.journal.run import ENGINE, processes_agreed
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
@@ -118,6 +119,7 @@ def open_ledger(
     The reader checks each row's MAC, because its answers may lead to an effect.
 
     Raises:
+        EarlierLedgerError: its records are of a form that is no longer read.
         RowRefusedError: a row is not this gateway's.
     """
     publishing = Publishing(plan, dsn)
@@ -125,6 +127,7 @@ def open_ledger(
     rows = RowKeys(plan.state, plan.origin)
     before = LedgerReader(dsn, row_key=rows.found)
     stack.callback(before.close)
+    refuse_earlier(before)
     publishing.refuse_older(before)
     refuse_lost(plan, before)
     ledger = Ledger.open(

@@ -33,7 +33,7 @@ from gateway.telemetry.spans import Telemetry
 from gateway.walk.approval import held_back
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.control.own_keys import OwnKeys
-from gateway.walk.journal.decision import RECORD_RULES
+from gateway.walk.journal.form import RECORD_RULES
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.gathering import Gathering
@@ -171,12 +171,11 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     send_within_us: int = 10_000_000,
     monotonic: Clock = monotonic_us,
     market: Market | None = None,
-    record_rules: int | None = RECORD_RULES,
 ) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
-    _start(ledger, _playback(), tags, development_policy(keyring), record_rules)
+    _start(ledger, _playback(), tags, development_policy(keyring))
     orders, market, broker = Orders(), market or Market(), AnswersAtOnce()
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
@@ -295,7 +294,6 @@ def _start(
     playback: Playback,
     tags: Tags,
     policy: SignedPolicy,
-    record_rules: int | None,
 ) -> None:
     ledger.append(
         Draft(
@@ -304,7 +302,7 @@ def _start(
             payload={
                 **tags.document(),
                 "profile": "simulator",
-                **({} if record_rules is None else {"record_rules": record_rules}),
+                "record_rules": RECORD_RULES,
                 "git": "",
                 "versions": {},
                 "models": {},

@@ -6,7 +6,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.desk.holds.sheet import sheet_of, shows_read
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import NAMES_POLICY, Past, matches, same
+from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from risk.approved import grant
@@ -28,8 +28,6 @@ def approval_requested(past: Past, record: Record) -> str:
 def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
     """Return what the person was told; the end is a clock's reading, and bounded."""
     ends_us = journal_verdicts.ApprovalRequested.of(record).expires_us
-    if ends_us is None and past.rules < NAMES_POLICY:
-        return {}
     latest_us = held.recorded_at_us + past.policy.approval.ttl.value
     if type(ends_us) is not int or ends_us > latest_us:
         raise ReplayDiffersError(step="approval_requested", detail="payload.expires_us")
@@ -67,8 +65,6 @@ def approval_given(past: Past, record: Record) -> str:
     approval = grant(
         past.policy, judged.intent, judged.verdict, said.approver, said.approval.given_at_us
     )
-    earlier = None if past.rules < NAMES_POLICY else ""
-    note = earlier if said.reason is None else said.reason
     sheet = sheet_of(past.standing.decision_id, past.records)
     if said.shown is not None:
         if sheet is None or said.shown.sheet_digest != sheet.digest:
@@ -78,7 +74,7 @@ def approval_given(past: Past, record: Record) -> str:
         if read is None or not in_time or not shows_read(read, said.approver, past.decision_id):
             raise ReplayDiffersError(step="approval_given", detail="shown.read_seq")
     given = journal_verdicts.approval_given(
-        past.standing, approval, verdict_seq=held.seq, note=note, shown=said.shown
+        past.standing, approval, verdict_seq=held.seq, note=said.reason or "", shown=said.shown
     )
     matches(record, given)
     return f"by {approval.approver}"

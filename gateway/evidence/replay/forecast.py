@@ -17,7 +17,7 @@ from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.intents import wish_of
 from gateway.desk.intake.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import HAS_GJR, HEARS_WORDS, Attempt, Past, matches, same
+from gateway.evidence.replay.past import Attempt, Past, matches, same
 from gateway.evidence.replay.planning import plan_of, seed_root
 from gateway.walk.journal import decision as journal_decisions
 from gateway.walk.journal import forecast as journal
@@ -74,7 +74,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
     past.codec = past.text or codec_of(snapshot)
     past.prompt = past.codec.encode(snapshot)
     same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
-    matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))
+    matches(record, journal.snapshot_taken(past.case, blob, past.policy_named))
     return f"{len(snapshot.bars)} bars, {len(snapshot.news)} news items"
 
 
@@ -116,9 +116,7 @@ def forecast_requested(past: Past, record: Record) -> str:
         draft_first=asked.drafts_first,
     )
     past.case = case = replace(case, attempt=number)
-    blank, news_twin = past.codec.encode_without_news(case.snapshot), asked.news_twin
-    if past.rules >= HEARS_WORDS or news_twin is not None:
-        news_twin = journal.news_twin_named(blank)
+    blank = past.codec.encode_without_news(case.snapshot)
     matches(
         record,
         journal.forecast_requested(
@@ -128,16 +126,12 @@ def forecast_requested(past: Past, record: Record) -> str:
             root=root,
             size=asked.seed_size,
             drafter=asked.drafter,
-            rule=asked.seed_rule,
-            news_twin=news_twin,
+            news_twin=journal.news_twin_named(blank),
         ),
     )
-    blank = None if news_twin is None else blank
     plan = plan_of(past, record)
     past.attempts.append(Attempt(requested=record, seed=seed, plan=plan, blank=blank))
     seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
-    if asked.seed_rule is None:
-        return f"{seeds}, as the earlier rule allows"
     return f"{seeds}, the last before record {opened.seq}"
 
 
@@ -221,7 +215,7 @@ def forecast_made(past: Past, record: Record) -> str:
         raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
     simulated = [r for r in past.records if r.kind is Kind.GJR_MADE]
     beside = {journal_decisions.GjrMade.of(r).attempt for r in simulated}
-    if past.rules >= HAS_GJR and made.attempt not in beside:
+    if made.attempt not in beside:
         raise ReplayDiffersError(step="gjr_made", detail="no GJR twin beside the forecast")
     twins = [r for r in past.records if r.kind is Kind.NEWS_TWIN_MADE]
     there = made.attempt in {journal.NewsTwinMade.of(r).attempt for r in twins}

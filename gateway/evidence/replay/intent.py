@@ -18,7 +18,6 @@ from gateway.desk.intake.intents import decision_id_of, request_document
 from gateway.desk.intake.strategies import AGENT_WISH
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import (
-    HEARS_WORDS,
     Attempt,
     Past,
     matches,
@@ -127,7 +126,7 @@ def intent_received(past: Past, record: Record) -> str:
         **({"scope_digest": received.scope_digest} if received.scope_digest else {}),
         **({"flattens": received.flattens} if received.flattens else {}),
         **({"basket_id": received.basket_id} if received.basket_id else {}),
-        **past.named_in(record),
+        **past.policy_named,
     }
     same("intent_received", "payload", with_fields(again, record.body), record.body)
     same("intent_received", "decision_id", past.decision_id, received.decision_id)
@@ -200,10 +199,8 @@ def intent_proposed(past: Past, record: Record) -> str:
     case = replace(case, joined=past.paths.joining(attempt.own)(book))
     sizing = case.propose(attempt.target, book, attempt.quote, case.book_paths)
     attempt.intent, attempt.proposed = case.intent_of(sizing), True
-    words: journal.Words = {}
-    if past.rules >= HEARS_WORDS or proposed.words is not None:
-        join = past.paths.joining(paths_of_twin(case, attempt.news, attempt.own))
-        words = what_words_did(case, attempt.news, sizing, book, attempt.quote, join)
+    join = past.paths.joining(paths_of_twin(case, attempt.news, attempt.own))
+    words = what_words_did(case, attempt.news, sizing, book, attempt.quote, join)
     if attempt.intent is not None and case.attempt:
         matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book, words))
     else:

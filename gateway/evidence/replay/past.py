@@ -6,7 +6,7 @@ Not here: what a step recomputes (`forecast`, `intent`, `order`).
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any
 
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
@@ -18,13 +18,13 @@ from gateway.walk.journal.control.own_keys import stands_for
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.journal.decision import (
-    RECORD_RULES,
     IntentReceived,
     QuoteTaken,
     book_digest,
     policy_named,
 )
 from gateway.walk.journal.forecast import ModeChosen
+from gateway.walk.journal.form import refuse_form
 from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.journal.standing import Standing
@@ -50,15 +50,6 @@ from risk.state.busts import BookFold, FoldEvent
 from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.state import Quote
-
-SEEDS_BOUND: Final = 3
-"""From these rules on, a seed's root follows `SEED_RULE`."""
-HEARS_WORDS: Final = 4
-"""From these rules on, each decision says what words did to it."""
-HAS_GJR: Final = 5
-"""From these rules on, each forecast has its GJR twin, or says why there is none."""
-NAMES_POLICY: Final = 2
-"""From these rules on, records name the policy in force and requests to a person their end."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,11 +112,9 @@ class Past:
     ) -> "Past":
         """Find the run and the policy that were in force when the decision began."""
         before = records[0].seq
-        runs = [RunStarted.of(r) for r in _all(reader, Kind.RUN_STARTED, before)]
-        run, activated = runs[-1], _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
-        if _rules(run) < max(map(_rules, runs)):
-            detail = "record_rules: an earlier run of this log has promised more"
-            raise ReplayDiffersError(step=Kind.RUN_STARTED.value, detail=detail)
+        run = RunStarted.of(_all(reader, Kind.RUN_STARTED, before)[-1])
+        refuse_form(run.record_rules)
+        activated = _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
         policy = policy_from_document(PolicyActivated.of(activated).policy)
         return cls(
             reader=reader,
@@ -165,16 +154,6 @@ class Past:
     def received(self) -> Record | None:
         """The agent's request that opened the decision; None for the playback's own."""
         return self.first(Kind.INTENT_RECEIVED)
-
-    @property
-    def rules(self) -> int:
-        """The run's record rules; 1 for runs of earlier versions."""
-        return _rules(self.run)
-
-    def named_in(self, record: Record) -> Mapping[str, JSON]:
-        """Return the fields by which a record must name the policy; none for earlier versions."""
-        said = self.rules >= NAMES_POLICY or "policy_digest" in record.body
-        return self.policy_named if said else {}
 
     @property
     def tags(self) -> Tags:
@@ -366,11 +345,6 @@ def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN4
 
 
 _ABSENT = object()
-
-
-def _rules(run: RunStarted) -> int:
-    """Return the run's record rules, at most those that this version knows."""
-    return min(RECORD_RULES, run.record_rules)
 
 
 def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[Record]:

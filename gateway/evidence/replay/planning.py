@@ -13,7 +13,7 @@ from dataclasses import replace
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import SEEDS_BOUND, Past, matches, same
+from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.forecast import SEED_RULE
 from gateway.walk.journal.run import ModelLoaded
@@ -38,12 +38,7 @@ def seed_root(past: Past, record: Record, opened: Record) -> bytes:
     named = past.reader.checkpoint_of(size)
     if named is None or named.root != root:
         raise ReplayDiffersError(step=STEP, detail="no checkpoint of that size and root")
-    rule = asked.seed_rule
-    if rule is None and past.rules < SEEDS_BOUND:
-        if size > record.seq:
-            raise ReplayDiffersError(step=STEP, detail="its seed comes from a later root")
-        return root
-    if rule != SEED_RULE:
+    if asked.seed_rule != SEED_RULE:
         raise ReplayDiffersError(step=STEP, detail="payload.seed_rule")
     if size > opened.seq:
         raise ReplayDiffersError(step=STEP, detail="its seed comes from a later root")

@@ -3,6 +3,7 @@
 `VerdictGiven.of(record).kill_epoch` reads a field. No other module of the gateway takes a payload
 apart by field names. Not here: when a record is appended.
 
+    form        the form of a ledger's records; an earlier one is refused
     words       closed lists that records of control hold and requests may ask for
     contents    what the readers share: typed contents, fills, endings
     decision    request, quote, intent, twins and seal of a decision

@@ -29,15 +29,6 @@ from risk.verdict import version_of
 GATEWAY: Final = "gateway"
 
 
-RECORD_RULES: Final = 5
-"""What a run promises of its decisions' records; a run without it is of version 1.
-
-From 2 on, each decision names the policy in force, and a request to a person names its end. From 3
-on, seeds follow `SEED_RULE`. From 4 on, each decision has its news twin, or says that it needs none
-or why it is missing. From 5 on, each forecast has its GJR twin, or says why there is none.
-"""
-
-
 def policy_named(policy: Policy) -> dict[str, JSON]:
     """Return the fields by which a record names the policy in force."""
     return {"policy_digest": policy_digest(policy), "policy_version": policy.version}

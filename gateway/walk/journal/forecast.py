@@ -29,8 +29,7 @@ NO_NEWS: Final = "no_news"
 SEED_RULE: Final = 2
 """The seed's root is that of the largest checkpoint not above the decision's opening record.
 
-A renewal's opening record is its approval. A request without a rule is of an earlier version, in
-which any earlier checkpoint would do.
+A renewal's opening record is its approval.
 """
 
 
@@ -42,7 +41,7 @@ def snapshot_bytes(snapshot: Snapshot) -> bytes:
 def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
     """The inputs, numbers and narrative, each with a digest.
 
-    `policy` names the policy in force; it is empty in records of earlier versions.
+    `policy` names the policy in force.
     """
     document, reach = snapshot_document(case.snapshot), case.narrative
     fed = reach is not None and not reach.absent
@@ -93,7 +92,7 @@ class SnapshotTaken(RecordKind, frozen=True, kw_only=True):
         return NarrativeReach(absent=self.narrative == "absent", as_of_us=self.narrative_as_of_us)
 
 
-def forecast_requested(  # noqa: PLR0913 - the parts of one record
+def forecast_requested(
     case: Case,
     prompt: Prompt,
     request: SampleRequest,
@@ -101,12 +100,11 @@ def forecast_requested(  # noqa: PLR0913 - the parts of one record
     root: bytes,
     size: int,
     drafter: str,
-    rule: int | None = SEED_RULE,
-    news_twin: str | None = None,
+    news_twin: str,
 ) -> Draft:
     """What the engine will be asked, with its seeds; committed before inference runs.
 
-    `news_twin` is what `news_twin_named` returns; records of earlier versions have none.
+    `news_twin` is what `news_twin_named` returns.
     """
     requested = ForecastRequested(
         prompt=prompt_document(prompt),
@@ -123,7 +121,7 @@ def forecast_requested(  # noqa: PLR0913 - the parts of one record
         drafter=drafter,
         allowed_range=tuple(request.allowed_range),
         deadline_ms=int(request.deadline_s * 1_000),
-        seed_rule=rule,
+        seed_rule=SEED_RULE,
         news_twin=news_twin,
         drafts_first=request.draft_first,
     )
@@ -177,7 +175,7 @@ class ModeChosen(RecordKind, frozen=True, kw_only=True):
 
 
 class ForecastRequested(RecordKind, frozen=True, kw_only=True):
-    """What was asked for; `seed_rule` is None in records of earlier versions."""
+    """What was asked for, and by which rule its seeds were drawn."""
 
     filing = Filing(
         "decision/{decision_id}", "request:{attempt}", also="bar_us horizon model_digest sigma"

@@ -17,8 +17,9 @@ from audit.records.record import Draft
 from audit.records.record_kind import Contents, Filing, RecordKind
 from fix.dialects.order_profile import order_profile
 from fix.dialects.profile import Profile
-from gateway.walk.journal.decision import RECORD_RULES, digest_of
+from gateway.walk.journal.decision import digest_of
 from gateway.walk.journal.forecast import engine_document
+from gateway.walk.journal.form import RECORD_RULES
 from gateway.walk.ports import Tags
 from inference.engine.port import EngineDescription
 from risk.forms.documents import document_of

@@ -178,7 +178,7 @@ def decision_sealed(past: Past, record: Record) -> str:
     same("decision_sealed", "account", sealed_for, past.tags.account)
     judged = any(r.kind is Kind.VERDICT_GIVEN and r.seq < record.seq for r in past.records)
     unjudged = not judged and sealed.outcome in {"no_trade", "no_forecast"}
-    named = past.named_in(record) if unjudged else {}
+    named = past.policy_named if unjudged else {}
     same("decision_sealed", "mode", record.body.get("mode", past.tags.mode), past.tags.mode)
     said = {name: value for name, value in record.body.items() if name not in {"account", "mode"}}
     same("decision_sealed", "payload", {"outcome": sealed.outcome, **named}, said)

@@ -14,7 +14,7 @@ from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
-from gateway.walk.journal.decision import RECORD_RULES, book_digest
+from gateway.walk.journal.decision import book_digest
 from gateway.walk.ports import Afterwards, Begun, LedgerPort
 from gateway.walk.projections.book import Twin
 from gateway.walk.sampled import gjr
@@ -165,7 +165,6 @@ def test_its_paths_are_on_record_and_joined_with_its_own(
 def test_without_a_fitted_scale_the_record_says_why_there_is_none(tmp_path: Path) -> None:
     desk = memory_desk(tmp_path, live=False)
     desk.small.play(2)
-    assert RECORD_RULES >= 5
     for twin in desk.log.of_kind(Kind.GJR_MADE):
         assert twin.body["missing"] == NO_FITTED_SCALE
         assert twin.body["detail"].startswith("does not apply, because return-codec-1")

@@ -212,44 +212,6 @@ def test_a_checkpoint_in_flight_is_waited_for(
     world.replays(decided[0])
 
 
-def test_a_run_of_an_earlier_version_replays_by_its_own_rule(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
-    signer = FileSigner.generate(tmp_path / "ledger.key", "seeds.test")
-    with (
-        Ledger.open(
-            LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), signer, wall_us
-        ) as ledger,
-    ):
-        reader = LedgerReader(postgres_dsn)
-        desk = small_desk(ledger, reader, tmp_path, TABLE, record_rules=None)
-        world = World(
-            desk=desk,
-            ledger=ledger,
-            reader=reader,
-            dsn=postgres_dsn,
-            vkey=str(signer.vkey),
-            folder=tmp_path,
-        )
-        desk.play(2)
-        old = world.checkpoint()
-        world.checkpoint()
-
-        def without(payload: dict[str, JSON]) -> Mapping[str, JSON]:
-            return {name: value for name, value in payload.items() if name != "seed_rule"}
-
-        with (
-            world.rooted(lambda _: (old.root, old.size)),
-            world.lying(edit(Kind.FORECAST_REQUESTED, without)),
-        ):
-            decision = world.ask("earlier")
-        assert any("earlier rule" in line for line in world.replays(decision))
-        for report in (world.judged(decision), world.whole()):
-            assert report.exit_code == 0, report.lines
-            assert any("is not checkable" in line for line in report.lines)
-        reader.close()
-
-
 def test_the_verifier_derives_the_same_seeds_as_the_walk() -> None:
     root, decision = bytes(range(32)), f"{RUN}-00001"
     for attempt in (0, 1, 7):
