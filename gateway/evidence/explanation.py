@@ -22,7 +22,7 @@ from gateway.installation.place import Place
 from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
-from inference.speculation.evidence_bytes import MAGIC, read_evidence
+from inference.speculation.evidence_bytes import MAGIC, decode_evidence
 from inference.speculation.overruled import overruled
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
@@ -181,7 +181,7 @@ def _blob(data: bytes, table: QTable) -> object:
     """Return a blob decoded: a capture, a document, or its bytes."""
     if data.startswith(MAGIC[: MAGIC.index(b"/") + 1]):
         try:
-            return capture_document(read_evidence(data, table), table)
+            return capture_document(decode_evidence(data), table)
         except InferenceError as error:
             return {"unreadable_capture": str(error), "bytes": len(data)}
     try:

@@ -1,6 +1,6 @@
-"""The byte form of evidence, versions 2 to 4 of a capture; version 1 is read and condensed.
+"""The byte form of evidence, versions 2 to 4 of a capture.
 
-As in version 1 there is no compressor, and a reader needs only this table. Numbers are
+There is no compressor, and a reader needs only this table. Numbers are
 little-endian; `bin` is a token less `bin_start`, one byte for at most 256 bins, else two; `varint`
 is LEB128; `near one` is the distance of a float64's bits from those of 1.0, zigzag, as varint.
 
@@ -31,18 +31,13 @@ from dataclasses import replace
 from typing import Final
 
 from inference.errors import CaptureError
-from inference.speculation.capture import MAGIC as MAGIC_1
-from inference.speculation.capture import decode_capture
 from inference.speculation.evidence import Bracket, Evidence, OtherFirst, RoundEvidence
 from inference.speculation.rounds import (
     DrafterKind,
     PlainReason,
-    QTable,
     RoundOutcome,
-    disagreements,
 )
 from inference.speculation.top_rows import WIDTH, heads_of, pool_of, split_pool
-from inference.speculation.totals import paths
 
 MAGIC: Final = b"countersign.capture/2\n"
 MAGIC_3: Final = b"countersign.capture/3\n"
@@ -127,27 +122,6 @@ def decode_evidence(data: bytes) -> Evidence:
     if encode_evidence(evidence) != data:
         raise CaptureError("capture is not in canonical form")
     return evidence
-
-
-def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
-    """Read a stored capture of any version; the full rows of version 1 are recomputed first.
-
-    Raises:
-        CaptureError: when the bytes are not a capture, when those of version 1 do not recompute,
-            or when a table drafter's table is missing for that.
-    """
-    if not data.startswith(MAGIC_1):
-        return decode_evidence(data)
-    capture = decode_capture(data)
-    paths(capture)  # refuses rounds out of order before their places are used
-    try:
-        if faults := disagreements(capture, table):
-            raise CaptureError(f"{faults[0]} does not recompute")
-        from inference.speculation.condense import condense  # noqa: PLC0415 - numpy, for old ones only
-
-        return condense(capture, table)
-    except (LookupError, ValueError, ArithmeticError) as error:
-        raise CaptureError(f"capture cannot be decided: {error}") from error
 
 
 def _in_order(evidence: Evidence) -> Iterator[RoundEvidence]:

@@ -35,7 +35,7 @@ from inference.forecast.placebo import TableModel
 from inference.forecast.target import sample_target
 from inference.snapshot import snapshot_from_document
 from inference.speculation.evidence import Evidence, judge
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.speculation.top_rows import check_heads
 from inference.speculation.totals import paths
@@ -166,7 +166,7 @@ def _rounds(
 ) -> tuple[Evidence, int]:
     """Return a capture, decided again as its request asked, and its size in bytes."""
     data = _blob(past, record, blob)
-    capture = read_evidence(data, past.table)
+    capture = decode_evidence(data)
     faults = (*judge(capture, past.table), *_states(past, capture, prompt.token_ids))
     if faults:
         raise ReplayDiffersError(step=record.kind.value, detail=faults[0])

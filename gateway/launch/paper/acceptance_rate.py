@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from audit.store.reader import LedgerReader
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import Evidence
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import QTable, row_values
 from inference.speculation.totals import totals
 
@@ -48,7 +48,7 @@ class TableFigure:
             data = reader.blob(digest)
             if data is None:
                 continue
-            capture = read_evidence(data, self.table)
+            capture = decode_evidence(data)
             counted = totals(capture)
             full += counted.full_rounds
             accepted += counted.full_accepted

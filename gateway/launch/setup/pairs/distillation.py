@@ -36,7 +36,7 @@ from gateway.installation.settings import Settings
 from gateway.telemetry.console import Progress
 from gateway.walk.journal.forecast import ForecastMade, RoundsCaptured, SnapshotTaken
 from inference.speculation.evidence import judge
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import DrafterKind, QTable
 from inference.training.recorded import Distilled, DrawnTokens, distil_table, drawn_tokens
 from inference.weights.promotion import CARD, Card, read_card
@@ -140,7 +140,7 @@ def _tokens(reader: LedgerReader, lesson: _Lesson, table: QTable) -> DrawnTokens
             problem=f"record {lesson.captured.seq}: its capture is missing or changed;"
             " `countersign verify` says more"
         )
-    evidence = read_evidence(data, table)
+    evidence = decode_evidence(data)
     faults = judge(evidence, table)
     if faults or evidence.drafter is not DrafterKind.TABLE:
         raise RequestError(

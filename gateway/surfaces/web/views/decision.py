@@ -34,7 +34,7 @@ from gateway.surfaces.web.views.tokens import TokensView, tokens_view
 from inference.errors import InferenceError
 from inference.forecast.forecast import Forecast, forecast_from_document
 from inference.snapshot import Snapshot, snapshot_from_document
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import QTable
 from risk.forms.money import minor_digits
 
@@ -291,7 +291,7 @@ def _tokens(
     if raw is None:
         return None
     try:
-        return tokens_view(read_evidence(raw, table), table, page)
+        return tokens_view(decode_evidence(raw), table, page)
     except InferenceError:
         return None
 

@@ -24,7 +24,7 @@ from gateway.launch.paper.summary import quantile, summarise
 from gateway.walk.projections.book import Twin
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import judge
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import DrafterKind, row_values
 from inference.weights.registry import read_table
 from tests.doubles.small_desk import EQUITY_MINOR, RUN, SmallDesk, small_desk
@@ -103,7 +103,7 @@ def test_the_accepted_figure_is_a_mean_over_full_rounds(played: SmallDesk) -> No
         captured.append((made.body["capture_blob"], prompt))
         data = played.reader.blob(made.body["capture_blob"])
         assert data is not None
-        capture = read_evidence(data, played.table)
+        capture = decode_evidence(data)
         for one in capture.rounds:
             if len(one.drafts) == capture.spec_k:
                 full += 1
@@ -137,7 +137,7 @@ def test_every_draft_of_the_table_recomputes_from_its_state(played: SmallDesk) -
     for record in played.reader.records(kinds=(Kind.ROUNDS_CAPTURED,)):
         data = played.reader.blob(record.body["capture_blob"])
         assert data is not None
-        capture = read_evidence(data, played.table)
+        capture = decode_evidence(data)
         assert capture.drafter is DrafterKind.TABLE
         assert judge(capture, played.table) == ()
         first = capture.rounds[0]

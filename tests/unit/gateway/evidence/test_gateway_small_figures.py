@@ -75,7 +75,7 @@ def test_the_tables_figure_is_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch
     capture = replace(
         NETWORK, spec_k=2, seeds=(1,), row_digests=(bytes(32),), rounds=(first, second)
     )
-    monkeypatch.setattr(accepted, "read_evidence", lambda _data, _table: capture)
+    monkeypatch.setattr(accepted, "decode_evidence", lambda _data: capture)
     monkeypatch.setattr(accepted, "LOOK_AHEAD", 2)
     figure = TableFigure(table=TABLE, codec=Codec())
     captured = [("a", (1,)), ("gone", (1,))]

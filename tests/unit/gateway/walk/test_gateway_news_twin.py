@@ -21,7 +21,7 @@ from inference.codec.prompt import prompt_digest
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError, EngineError
 from inference.speculation.evidence import judge
-from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import row_bytes, row_values
 from tests.doubles.memory_desk import AGENT, TABLE, MemoryDesk, memory_desk
 from tests.doubles.remembered import forged, leaves
@@ -168,7 +168,7 @@ def test_a_first_bar_that_was_drafted_replays_and_must_follow_from_the_prompt(
     for stream in said(desk):
         replayed(desk, stream)
     (rounds, *_) = desk.log.records(stream=stream, kinds=(Kind.ROUNDS_CAPTURED,))
-    evidence = read_evidence(cast("bytes", desk.log.blob(rounds.body["capture_blob"])), TABLE)
+    evidence = decode_evidence(cast("bytes", desk.log.blob(rounds.body["capture_blob"])))
     first = [r for r in evidence.rounds if r.step == 0]
     assert all(r.drafts for r in first)
     assert judge(evidence, TABLE) == ()

@@ -196,6 +196,17 @@ def test_an_answer_to_another_request_is_refused(other: SampleRequest) -> None:
         samples_from(request_of(3, 7), _answer(other), None)
 
 
+def test_an_answer_whose_rows_decide_otherwise_is_refused() -> None:
+    request = request_of(3, 7)
+    sampler = ReferenceSampler(target=target_model(32), draft=draft_model(32))
+    capture = sampler.capture(request)
+    last = replace(capture.rounds[-1], token=capture.rounds[-1].token ^ 1)
+    bent = replace(capture, rounds=(*capture.rounds[:-1], last))
+    frame = replace(_answer(request), body=encode_capture(bent))
+    with pytest.raises(FrameError, match="does not recompute"):
+        samples_from(request, frame, None)
+
+
 @pytest.mark.parametrize("elapsed", [None, 1.5, "1", True])
 def test_an_answer_without_its_time_is_refused(elapsed: object) -> None:
     request = request_of(3, 7)

@@ -13,7 +13,7 @@ from inference.errors import CaptureError
 from inference.speculation.capture import encode_capture
 from inference.speculation.condense import condense
 from inference.speculation.evidence import Bracket, Evidence, Judge, RoundEvidence, judge
-from inference.speculation.evidence_bytes import decode_evidence, encode_evidence, read_evidence
+from inference.speculation.evidence_bytes import decode_evidence, encode_evidence
 from inference.speculation.rounds import Capture, DrafterKind, PlainReason, QTable, RoundOutcome
 from inference.speculation.seeds import trajectory_seeds
 from inference.speculation.totals import paths, totals
@@ -64,15 +64,6 @@ def test_evidence_decides_what_the_rows_decided(capture: Capture, table: QTable 
         assert (kept.outcome, kept.plain_reason) == (full.outcome, full.plain_reason)
         for entropy, exact in zip(kept.entropies, full.entropies, strict=True):
             assert entropy / 1024 == pytest.approx(exact, abs=1 / 2048 + 1e-9)
-
-
-def test_version_one_is_read_as_what_it_stands_for() -> None:
-    for capture, table in CASES:
-        assert read_evidence(encode_capture(capture), table) == condense(capture, table)
-    bent = _network()
-    other = replace(bent.rounds[-1], token=bent.rounds[-1].token ^ 1)
-    with pytest.raises(CaptureError, match="does not recompute"):
-        read_evidence(encode_capture(replace(bent, rounds=(*bent.rounds[:-1], other))))
 
 
 def _samples(kind: DrafterKind, n: int, tokens: int) -> tuple[Capture, QTable | None]:
