@@ -19,15 +19,14 @@ from risk.forms.canonical import RANGE
 from risk.intent import Intent, intent_digest
 from risk.numbers.plain import Numbers, RuleRefusal, numbers_of
 from risk.numbers.sections import ALWAYS_ARMED
-from risk.policy.judging import RULES_1, rules_of
+from risk.policy.judging import rules_of
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.control.overriding import lifted
 from risk.rules.control.stops import stop_results
 from risk.rules.rule import Check, Measured, Rule, RuleCase, run, whole
-from risk.state.state import RiskState, state_digest
-from risk.state.trace import sealed_digest, trace_digest
+from risk.state.state import RiskState
+from risk.state.trace import state_digest
 from risk.verdict import (
-    NEWEST_DIGEST,
     Action,
     Bound,
     Outcome,
@@ -46,7 +45,6 @@ from risk.verdict import (
 T = TypeVar("T")
 UNREADABLE: Final = "0" * 64
 """Digest in a verdict of an input without a canonical form."""
-_STATE_DIGESTS: Final = {1: state_digest, 2: trace_digest, 3: sealed_digest}
 _READABLE: Final = (
     ("policy_readable", Reason.POLICY_MISMATCH),
     ("intent_readable", Reason.INTENT_MALFORMED),
@@ -63,26 +61,18 @@ _NOTHING: Final = Measured(observed=0, limit=0)
 
 
 def evaluate(
-    policy: Policy,
-    state: RiskState,
-    intent: Intent,
-    *,
-    rules: tuple[Rule, ...] | None = None,
-    digest_version: int | None = None,
+    policy: Policy, state: RiskState, intent: Intent, *, rules: tuple[Rule, ...] | None = None
 ) -> Verdict:
     """Return the verdict on an intent; never raises, whatever its arguments.
 
-    `policy` is the one verified in `state.policy_status`; its format says which rules judge. A
-    replay names the version of the recorded verdict's digest. Only tests pass `rules`.
+    `policy` is the one verified in `state.policy_status`; its format says which rules judge. Only
+    tests pass `rules`.
     """
     judging = rules_of(policy) if rules is None else rules
-    version = 1 if judging is RULES_1 else NEWEST_DIGEST
-    if type(digest_version) is int and digest_version in _STATE_DIGESTS:
-        version = digest_version
     heads = (
         _sealed(policy_digest, policy),
         _sealed(intent_digest, intent),
-        _sealed(_STATE_DIGESTS[version], state),
+        _sealed(state_digest, state),
     )
     numbers = numbers_of(policy, getattr(intent, "instrument", None))
     case = RuleCase(
@@ -96,17 +86,20 @@ def evaluate(
     if UNREADABLE not in heads and _usual(state):
         plan = _plan(numbers, judging)
         trace = None if plan is None else _measured(plan, case)
-        if trace is not None and version == NEWEST_DIGEST:
-            return trace.verdict(heads)
         if trace is not None:
-            return _made(trace.results(), heads, version)
+            return trace.verdict(heads)
     readable = tuple(
         _r00(check, Scope.ORDER, int(sealed == UNREADABLE), reason)
         for sealed, (check, reason) in zip(heads, _READABLE, strict=True)
     )
     judged = tuple(result for rule in judging for result in run(rule, case))
     results = readable + _book_agrees(state) + stop_results(case) + judged
-    return _made(lifted(results, case), heads, version)
+    return make_verdict(
+        results=lifted(results, case),
+        policy_digest=heads[0],
+        intent_digest=heads[1],
+        state_digest=heads[2],
+    )
 
 
 def _usual(state: RiskState) -> bool:
@@ -311,20 +304,10 @@ def _row(numbers: Numbers, rule: Rule, first: int) -> _Row:
     return _Row(rule, rule.measure, first, first + size, armed, note, (_NOTHING,) * size)
 
 
-def _made(results: tuple[RuleResult, ...], heads: tuple[str, str, str], version: int) -> Verdict:
-    return make_verdict(
-        results=results,
-        policy_digest=heads[0],
-        intent_digest=heads[1],
-        state_digest=heads[2],
-        digest_version=version,
-    )
-
-
 def _book_agrees(state: RiskState) -> tuple[RuleResult, ...]:
     """R00: an instrument whose book differs from the broker's reports takes no new intent.
 
-    Only a breach appears in a verdict, so that verdicts older than this check replay.
+    Only a breach appears in a verdict.
     """
     if getattr(state, "book_differs", False) is False:  # any other type is unreadable
         return ()

@@ -9,20 +9,20 @@ Rules:
 - A margin is never negative on a pass and always negative on a breach.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, json
 
 from risk.errors import DocumentError
-from risk.forms.canonical import JSON, digest
+from risk.forms.canonical import JSON
 from risk.forms.documents import document_of, value_of
 from risk.forms.words import Action, Bound, Outcome, Reason, RuleId, Scope, Unit
 
 __all__ = [
-    "NEWEST_DIGEST",
+    "DIGEST_VERSION",
     "Action",
     "Bound",
     "Outcome",
@@ -41,9 +41,9 @@ __all__ = [
     "numbers_digest",
     "verdict_document",
     "verdict_from_document",
-    "version_of",
 ]
-NEWEST_DIGEST: Final = 3
+DIGEST_VERSION: Final = 3
+"""Of a verdict's digest, which covers the numbers (`numbers_digest`)."""
 
 
 def join(actions: Iterable[Action]) -> Action:
@@ -96,7 +96,7 @@ class Verdict:
         results: Every check of every rule, in fixed order.
         policy_digest: 64 zeros, as in the next two, if the input could not be encoded.
         verdict_digest: Digest of all other fields.
-        digest_version: 1: of the canonical document; 2: of the results as JSON; 3: of the numbers.
+        digest_version: See `DIGEST_VERSION`.
     """
 
     action: Action
@@ -105,7 +105,7 @@ class Verdict:
     intent_digest: str
     state_digest: str
     verdict_digest: str
-    digest_version: int = 1
+    digest_version: int = DIGEST_VERSION
 
     if not TYPE_CHECKING:
 
@@ -118,7 +118,7 @@ class Verdict:
 
     @classmethod
     def of_trace(cls, trace: Trace, action: Action, heads: Sequence[str], sealed: str) -> "Verdict":
-        """Return a verdict of the newest digest; `heads` are those of policy, intent and state."""
+        """Return the verdict of a trace; `heads` are those of policy, intent and state."""
         verdict = object.__new__(cls)
         verdict.__dict__.update(
             action=action,
@@ -126,7 +126,7 @@ class Verdict:
             intent_digest=heads[1],
             state_digest=heads[2],
             verdict_digest=sealed,
-            digest_version=NEWEST_DIGEST,
+            digest_version=DIGEST_VERSION,
             _trace=trace,
         )
         return verdict
@@ -140,34 +140,19 @@ class Verdict:
 
 
 def make_verdict(
-    *,
-    results: tuple[RuleResult, ...],
-    policy_digest: str,
-    intent_digest: str,
-    state_digest: str,
-    digest_version: int = 1,
+    *, results: tuple[RuleResult, ...], policy_digest: str, intent_digest: str, state_digest: str
 ) -> Verdict:
     """Return the verdict of these results, with its digest."""
     action = join([result.action for result in results])
-    heads, sealed = (policy_digest, intent_digest, state_digest), ""
-    if digest_version == NEWEST_DIGEST:
-        sealed = numbers_digest(action, heads, *_numbers(results))
-    elif digest_version == 2:  # noqa: PLR2004 - every result with all its fields, in their order
-        sealed = _json_digest(("countersign.verdict/2", action, *heads, results))
-    unsealed = Verdict(
+    heads = (policy_digest, intent_digest, state_digest)
+    return Verdict(
         action=action,
         results=results,
         policy_digest=policy_digest,
         intent_digest=intent_digest,
         state_digest=state_digest,
-        verdict_digest=sealed,
-        digest_version=digest_version,
+        verdict_digest=numbers_digest(action, heads, *_numbers(results)),
     )
-    if sealed:
-        return unsealed
-    body = verdict_document(unsealed)
-    del body["verdict_digest"]
-    return replace(unsealed, verdict_digest=digest("countersign.verdict/1", body))
 
 
 def numbers_digest(
@@ -228,23 +213,13 @@ def is_intact(verdict: Verdict) -> bool:
         policy_digest=verdict.policy_digest,
         intent_digest=verdict.intent_digest,
         state_digest=verdict.state_digest,
-        digest_version=verdict.digest_version,
     )
     return again == verdict
 
 
-def version_of(document: Mapping[str, object]) -> int:
-    """Return the version of a recorded verdict's digest, with which a replay gives it again."""
-    version = document.get("digest_version", 1)
-    return version if type(version) is int else NEWEST_DIGEST
-
-
 def verdict_document(verdict: Verdict) -> dict[str, JSON]:
-    """Return a verdict as a document; version 1 of the digest is not named, as it never was."""
-    document = document_of(verdict)
-    if verdict.digest_version == 1:
-        del document["digest_version"]
-    return document
+    """Return a verdict as a document."""
+    return document_of(verdict)
 
 
 def verdict_from_document(document: object) -> Verdict:
@@ -253,8 +228,6 @@ def verdict_from_document(document: object) -> Verdict:
     Raises:
         DocumentError: The document is not a verdict, or its digest or action does not follow.
     """
-    if type(document) is dict:
-        document = {"digest_version": 1} | document
     verdict = value_of(Verdict, document)
     if not is_intact(verdict):
         raise DocumentError("verdict does not follow from its results")

@@ -12,6 +12,6 @@ Not here: limits.
     paths       sampled paths of the whole book, and their losses
     inputs      what the rules of format 2 read besides
     pilot       the further limits of pilot mode
-    trace       the digest of a state under a policy of format 2
+    trace       the digest of a state
     state       everything that rules read besides policy and intent
 """

@@ -9,8 +9,6 @@ from enum import StrEnum
 from typing import Final
 
 from inference.forecast.forecast import Forecast
-from risk.forms.canonical import JSON, digest
-from risk.forms.documents import document_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
 from risk.numbers.standing import PolicyStatus
 from risk.state.book import Book
@@ -136,22 +134,3 @@ def relevant_history(
         or entry.time_us >= now_us - HISTORY_US
     }
     return tuple(sorted(kept, key=lambda e: (e.time_us, e.decision_id, e.intent_digest)))
-
-
-def state_document(state: RiskState) -> dict[str, JSON]:
-    """Return a state as a document.
-
-    Raises:
-        DocumentError: A field holds a value outside the profile.
-    """
-    document = document_of(state)
-    for name in ("book_differs", "narrative_absent", "stops", "inputs", "override"):
-        # left out when false, empty or absent, so that older states keep their digest
-        if not getattr(state, name):
-            del document[name]
-    return document
-
-
-def state_digest(state: RiskState) -> str:
-    """Return the digest of a state (hex SHA-256)."""
-    return digest("countersign.state/1", state_document(state))

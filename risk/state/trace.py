@@ -1,11 +1,11 @@
-"""The digest of a state under a policy of format 2: quick, and strict about types.
+"""The digest of a state: quick, and strict about types.
 
 Rules:
 - The digest covers JSON in UTF-8 without spaces: the tag, then the state's fields in their order.
 - A field or an input that is None, false or empty is left out, so that a later one changes no old
   digest.
-- In version 3 the forecast and the joint paths, which are large and judged many times, stand there
-  as the SHA-256 of their JSON and of their numbers (`risk/state/paths/arrays.py`).
+- The forecast and the joint paths, which are large and judged many times, stand there as the
+  SHA-256 of their JSON and of their numbers (`risk/state/paths/arrays.py`).
 - What does not read back as its type has no digest: a float, a boolean for a number, a None.
 - What is frozen and judged many times is encoded once, and kept by identity.
 """
@@ -30,25 +30,17 @@ _KEPT: Final = 64
 _Reader = Callable[[Any], object]
 
 
-def trace_digest(state: RiskState) -> str:
-    """Return the digest of a state, version 2 (hex SHA-256).
+def state_digest(state: RiskState) -> str:
+    """Return the digest of a state (hex SHA-256).
 
     Raises:
         DocumentError: A field holds a value of another type.
     """
-    return _digest(state, "countersign.state/2", _FIELDS)
-
-
-def sealed_digest(state: RiskState) -> str:
-    """Return the digest of a state, version 3 (hex SHA-256); raises as `trace_digest`."""
-    return _digest(state, "countersign.state/3", _FIELDS_3)
-
-
-def _digest(state: RiskState, tag: str, readers: "_Readers") -> str:
     if type(state) is not RiskState:
         raise DocumentError("not a state")
     try:
-        return sha256(json.encode(_parts(state, readers, {"tag": tag}))).hexdigest()
+        parts = _parts(state, _FIELDS, {"tag": "countersign.state/3"})
+        return sha256(json.encode(parts)).hexdigest()
     except DocumentError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a wrong value makes of the encoder
@@ -118,30 +110,29 @@ def _kept(read: _Reader, known: dict[int, tuple[object, object]]) -> _Reader:
     return keep
 
 
-def _reader(hint: Any, known: dict[int, tuple[object, object]], *, third: bool) -> _Reader:  # noqa: ANN401 - a type
+def _reader(hint: Any, known: dict[int, tuple[object, object]]) -> _Reader:  # noqa: ANN401 - a type
     """Return what makes JSON of a field, and refuses a value of another type."""
     if isinstance(hint, UnionType):
         (hint,) = (one for one in get_args(hint) if one is not type(None))
     if hint is Inputs:
-        return _inputs_by(_readers(Inputs, third=third))
+        return _inputs_by(_readers(Inputs))
     if hint in {int, bool, str}:
         return _plain(hint)
     checked = _checked(json.Decoder(hint))
-    if third and hint is BookPaths:
+    if hint is BookPaths:
         return _kept(_paths, known)
-    if third and hint is Forecast:
+    if hint is Forecast:
         return _kept(_named(checked), known)
     return _kept(checked, known) if is_dataclass(hint) else checked
 
 
-def _readers(kind: type, *, third: bool) -> _Readers:
+def _readers(kind: type) -> _Readers:
     hints = get_type_hints(kind)
     made: list[tuple[str, dict[int, tuple[object, object]], _Reader]] = []
     for one in fields(kind):
         known: dict[int, tuple[object, object]] = {}
-        made.append((one.name, known, _reader(hints[one.name], known, third=third)))
+        made.append((one.name, known, _reader(hints[one.name], known)))
     return tuple(made)
 
 
-_FIELDS: Final = _readers(RiskState, third=False)
-_FIELDS_3: Final = _readers(RiskState, third=True)
+_FIELDS: Final = _readers(RiskState)

@@ -21,7 +21,7 @@ from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy, policy_document, policy_from_document
 from risk.state.inputs.inputs import Inputs
-from risk.state.state import RiskState, seen, state_document
+from risk.state.state import RiskState, seen
 from tests.doubles.full_policy import FULL, INPUTS, full_state
 from tests.doubles.risk_cases import (
     INTENT,
@@ -31,7 +31,6 @@ from tests.doubles.risk_cases import (
     bought,
     fold,
     reserved,
-    state_from_document,
     state_with,
 )
 
@@ -66,7 +65,7 @@ def digests(count: int, seed: int, *, from_documents: bool) -> list[str]:
     for policy, state, intent in decisions(count, seed):
         if from_documents:
             policy = policy_from_document(_read(policy_document(policy)))  # noqa: PLW2901
-            state = state_from_document(_read(state_document(state)))  # noqa: PLW2901
+            state = value_of(RiskState, _read(document_of(state)))  # noqa: PLW2901
             intent = value_of(Intent, _read(document_of(intent)))  # noqa: PLW2901
         found.append(evaluate(policy, state, intent).verdict_digest)
     return found

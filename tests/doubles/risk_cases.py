@@ -7,7 +7,6 @@ from typing import Any
 
 import risk
 from inference.forecast.forecast import Forecast, ForecastSource
-from risk.forms.documents import value_of
 from risk.intent import Intent, Side, TimeInForce, intent_digest
 from risk.numbers.standing import PolicyStanding, PolicyStatus
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
@@ -196,11 +195,3 @@ def found(verdict: Verdict, rule: str, check: str) -> RuleResult:
     """The result of one check."""
     (result,) = [r for r in verdict.results if r.rule_id == rule and r.check == check]
     return result
-
-
-def state_from_document(document: object) -> RiskState:
-    """Return the state that a document holds; states older than a field lack it."""
-    if type(document) is dict:
-        older = {"book_differs": False, "narrative_absent": False, "stops": [], "inputs": None}
-        document = older | {"override": None} | document
-    return value_of(RiskState, document)

@@ -13,12 +13,10 @@ from risk.policy.policy import Policy
 from risk.rules.limits import R04
 from risk.rules.rule import Measured, RuleCase, run
 from risk.verdict import (
-    NEWEST_DIGEST,
     Action,
     Outcome,
     Reason,
     Verdict,
-    is_intact,
     make_verdict,
 )
 from tests.doubles.full_policy import FULL, armed_without, full_state
@@ -59,7 +57,6 @@ def rule_by_rule(policy: Policy, state: Any, intent: Any, verdict: Verdict) -> V
         policy_digest=verdict.policy_digest,
         intent_digest=verdict.intent_digest,
         state_digest=verdict.state_digest,
-        digest_version=verdict.digest_version,
     )
 
 
@@ -81,21 +78,6 @@ def test_plain_lists_say_what_running_rule_by_rule_says(policy: Policy, broken: 
         again = rule_by_rule(policy, judged, wanted, verdict)
         assert again.results == verdict.results
         assert again.verdict_digest == verdict.verdict_digest
-
-
-def test_what_a_verdict_says_does_not_depend_on_the_version_of_its_digest() -> None:
-    for policy, state, intent in decisions(120, 5):
-        verdict = evaluate(policy, state, intent)
-        for version in range(1, NEWEST_DIGEST + 1):
-            other = evaluate(policy, state, intent, digest_version=version)
-            assert (other.digest_version, other.results) == (version, verdict.results)
-            assert is_intact(other)
-
-
-@pytest.mark.parametrize("version", [0, 4, -1, "2", None, 2.0, object()])
-def test_an_unknown_version_gives_the_newest_digest(version: Any) -> None:  # noqa: ANN401 - any version
-    verdict = evaluate(FULL, full_state(), next(decisions(1, 1))[2], digest_version=version)
-    assert verdict.digest_version == NEWEST_DIGEST
 
 
 @pytest.mark.parametrize("missing", ["observed", "limit"])

@@ -13,7 +13,7 @@ from risk.intent import Intent, Side
 from risk.policy.judging import rules_of
 from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.messages.rates import used_micro
-from risk.state.state import RiskState, seen, state_document
+from risk.state.state import RiskState, seen
 from risk.verdict import Action, Bound, Outcome, verdict_document, verdict_from_document
 from tests.doubles.risk_cases import (
     EQUITY,
@@ -26,7 +26,6 @@ from tests.doubles.risk_cases import (
     found,
     policy_with,
     reserved,
-    state_from_document,
     state_with,
 )
 
@@ -127,7 +126,7 @@ def test_a_verdict_replays_to_the_same_digest_from_documents(
     verdict = evaluate(PLAYBACK, state, intent)
     again = evaluate(
         policy_from_document(policy_document(PLAYBACK)),
-        state_from_document(state_document(state)),
+        value_of(RiskState, document_of(state)),
         value_of(Intent, document_of(intent)),
     )
     assert again == verdict

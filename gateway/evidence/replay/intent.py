@@ -106,8 +106,7 @@ class RecordedShadow:
             renewal=False,
             inputs=None if inputs is None else replace(inputs, paths=case.book_paths),
         )
-        version = self._basis.digest_version
-        return evaluate(self._policy, state, intent, digest_version=version), state
+        return evaluate(self._policy, state, intent), state
 
 
 def intent_received(past: Past, record: Record) -> str:
@@ -213,9 +212,8 @@ def verdict_given(past: Past, record: Record) -> str:
     case, _ = past.opened(record)
     state, intent = case_of_verdict(past, record)
     given = journal_verdicts.VerdictGiven.of(record)
-    rested = journal_verdicts.VerdictBasis.of(record)
-    basis = rested.basis_seq
-    verdict = evaluate(past.policy, state, intent, digest_version=rested.digest_version)
+    basis = given.basis_seq
+    verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
     if case.attempt:
         agreed = past.last(Kind.APPROVAL_GIVEN, before=record)

@@ -24,7 +24,6 @@ from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
 from risk.state.paths.joint import paths_digest
 from risk.state.state import KillState, Phase, Quote
-from risk.verdict import version_of
 
 GATEWAY: Final = "gateway"
 
@@ -285,12 +284,6 @@ class TwinBasis(TwinJudged, frozen=True, kw_only=True):
     state: KillState | None
     policy_status: dict[str, Any] | None
     inputs: dict[str, Any] | None = None
-    verdict: dict[str, Any] | None = None
-
-    @property
-    def digest_version(self) -> int:
-        """The version of the verdict's digest."""
-        return version_of(self.verdict or {})
 
     @property
     def judged_inputs(self) -> Inputs | None:
@@ -368,11 +361,6 @@ class DecisionSealed(RecordKind, frozen=True, kw_only=True):
     account: str | None = None
     policy_digest: str = ""
     policy_version: int | None = None
-
-
-def note(text: str, *, idem_key: str, decision_id: str | None = None) -> Draft:
-    """A line in the control stream, for events without a kind."""
-    return OperatorNote(text=text, decision_id=decision_id).draft(key=idem_key)
 
 
 class OperatorNote(RecordKind, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from risk.numbers.standing import PolicyStatus
 from risk.policy.policy import Policy
 from risk.state.inputs.inputs import Inputs
 from risk.state.state import KillState, Quote, RiskState
-from risk.verdict import Action, Verdict, verdict_document, verdict_from_document, version_of
+from risk.verdict import Action, Verdict, verdict_document, verdict_from_document
 
 
 def verdict_given(  # noqa: PLR0913 - what a verdict binds
@@ -176,12 +176,6 @@ class VerdictBasis(Contents, frozen=True, kw_only=True):
     policy_status_document: dict[str, Any] = field(name="policy_status")
     inputs_document: dict[str, Any] | None = field(name="inputs", default=None)
     quote_document: dict[str, Any] | None = field(name="quote", default=None)
-    verdict_document: dict[str, Any] = field(name="verdict", default_factory=dict)
-
-    @property
-    def digest_version(self) -> int:
-        """The version of the verdict's digest."""
-        return version_of(self.verdict_document)
 
     @property
     def state(self) -> KillState:

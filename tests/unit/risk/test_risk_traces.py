@@ -1,4 +1,4 @@
-"""The digests of format 2: quick, strict about types, and of everything that was judged."""
+"""The digests of verdict and state: quick, strict about types, of everything that was judged."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ from risk.evaluate import UNREADABLE, evaluate
 from risk.state.inputs.override import Override
 from risk.state.paths.arrays import numbers_digest
 from risk.state.state import RiskState, Stop, seen
-from risk.state.trace import sealed_digest, trace_digest
+from risk.state.trace import state_digest
 from risk.verdict import (
     Action,
     Reason,
@@ -40,7 +40,10 @@ def test_a_verdict_reads_back_and_shows_what_was_changed() -> None:
         assert not is_intact(replace(verdict, results=results))
     assert not is_intact(replace(verdict, results=verdict.results[:-1]))
     assert not is_intact(replace(verdict, state_digest="0" * 64))
-    assert not is_intact(replace(verdict, digest_version=1))
+    earlier = replace(verdict, digest_version=1)
+    assert not is_intact(earlier)
+    with pytest.raises(DocumentError, match="does not follow"):
+        verdict_from_document(verdict_document(earlier))
 
 
 def hexed(value: object) -> str:
@@ -53,16 +56,10 @@ def heads(verdict: Verdict) -> list[Any]:
     return [int(verdict.action), verdict.policy_digest, verdict.intent_digest, verdict.state_digest]
 
 
-def test_an_outsider_makes_the_verdicts_second_digest_with_any_json_library() -> None:
-    verdict = evaluate(FULL, full_state(), INTENT, digest_version=2)
-    rows = [structs.asdict(one) for one in verdict.results]
-    assert hexed(["countersign.verdict/2", *heads(verdict), rows]) == verdict.verdict_digest
-
-
 @pytest.mark.parametrize("place", range(40))
 def test_an_outsider_makes_the_verdicts_digest_with_any_json_library(place: int) -> None:
     policy, state, intent = list(decisions(80, 2))[place]
-    verdict = evaluate(policy, state, intent, digest_version=3)
+    verdict = evaluate(policy, state, intent)
     rows = [structs.asdict(one) for one in verdict.results]
     names = [
         [r[n] for n in ("rule_id", "check", "version", "scope", "unit", "bound")] for r in rows
@@ -98,20 +95,20 @@ def test_joint_paths_with_a_number_of_another_type_have_no_name(value: Any) -> N
     moves = ((*own.moves_1e8[0][:-1], value), *own.moves_1e8[1:])
     bent = replace(paths, instruments=(replace(own, moves_1e8=moves), *paths.instruments[1:]))
     with pytest.raises(DocumentError):
-        sealed_digest(full_state(inputs=inputs_with(paths=bent)))
+        state_digest(full_state(inputs=inputs_with(paths=bent)))
 
 
 def test_a_change_of_any_number_of_joint_paths_changes_the_states_digest() -> None:
     paths = inputs_with().paths
     assert paths is not None
     own = paths.instruments[0]
-    found = {sealed_digest(full_state())}
+    found = {state_digest(full_state())}
     for path, step in ((0, 0), (0, 9), (127, 0), (127, 9)):
         rows = [list(one) for one in own.moves_1e8]
         rows[path][step] += 1
         moves = tuple(tuple(one) for one in rows)
         other = replace(paths, instruments=(replace(own, moves_1e8=moves), *paths.instruments[1:]))
-        found.add(sealed_digest(full_state(inputs=inputs_with(paths=other))))
+        found.add(state_digest(full_state(inputs=inputs_with(paths=other))))
     assert len(found) == 5
 
 
@@ -156,9 +153,8 @@ def test_every_field_of_a_state_is_in_its_digest() -> None:
         ),
     }
     assert set(changes) == {field.name for field in fields(RiskState)}
-    for digest in (trace_digest, sealed_digest):
-        found = {digest(replace(plain, **{name: value})) for name, value in changes.items()}
-        assert len(found | {digest(plain)}) == len(changes) + 1
+    found = {state_digest(replace(plain, **{name: value})) for name, value in changes.items()}
+    assert len(found | {state_digest(plain)}) == len(changes) + 1
 
 
 @pytest.mark.parametrize("value", NONSENSE)
@@ -166,9 +162,8 @@ def test_every_field_of_a_state_is_in_its_digest() -> None:
 def test_a_field_of_another_type_has_no_digest(name: str, value: Any) -> None:  # noqa: ANN401 - any type
     if value is True and type(getattr(full_state(), name)) is bool:
         return
-    for digest in (trace_digest, sealed_digest):
-        with pytest.raises(DocumentError):
-            digest(full_state(**{name: value}))
+    with pytest.raises(DocumentError):
+        state_digest(full_state(**{name: value}))
 
 
 @pytest.mark.parametrize("value", NONSENSE)
@@ -177,9 +172,8 @@ def test_a_number_of_another_type_deep_inside_has_no_digest(value: Any) -> None:
     row = replace(INPUTS.reference.listed[0], adv_lots=value)
     bent = inputs_with(reference=replace(INPUTS.reference, listed=(row,)))
     state = full_state(inputs=bent)
-    for digest in (trace_digest, sealed_digest):
-        with pytest.raises(DocumentError):
-            digest(state)
+    with pytest.raises(DocumentError):
+        state_digest(state)
     verdict = evaluate(FULL, state, INTENT)
     assert (verdict.state_digest, verdict.action) == (UNREADABLE, Action.REJECT)
     assert Reason.STATE_MALFORMED in {result.reason for result in verdict.worst}

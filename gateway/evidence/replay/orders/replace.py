@@ -135,7 +135,7 @@ def _judged(
         raise ReplayDiffersError(step="replace_requested", detail="it raises and has no verdict")
     wanted = judged_intent(intent, reserved, after, standing.filled_lots)
     state = state_again(past, record, basis, wanted)
-    verdict = evaluate(past.policy, state, wanted, digest_version=basis.digest_version)
+    verdict = evaluate(past.policy, state, wanted)
     if result_of(verdict.action) != "approved":
         raise ReplayDiffersError(step="replace_requested", detail="the rules do not allow it")
     judged = judged_document(wanted, verdict, state, basis_seq=basis.basis_seq)

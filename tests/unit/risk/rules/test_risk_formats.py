@@ -8,6 +8,7 @@ import pytest
 
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import intent_digest
 from risk.numbers.looser import Looser
 from risk.numbers.stated import PolicyModel, Stated
@@ -17,10 +18,11 @@ from risk.policy.text import parse_policy_text, policy_text
 from risk.rules.catalogue import RULES, Families, loosening
 from risk.rules.rule import Rule, RuleCase
 from risk.state.inputs.inputs import Inputs
-from risk.state.state import state_digest, state_document
+from risk.state.state import RiskState
+from risk.state.trace import state_digest
 from risk.verdict import Action, Outcome, Reason, RuleId
 from tests.doubles.full_policy import DESK, DESK_BYTES, FULL, INPUTS, full_policy, full_state
-from tests.doubles.risk_cases import INTENT, PLAYBACK, state_from_document, state_with
+from tests.doubles.risk_cases import INTENT, PLAYBACK, state_with
 
 
 class Noting:
@@ -76,11 +78,10 @@ def test_an_absent_source_refuses(source: str) -> None:
     assert Reason.INPUT_MISSING in {result.reason for result in verdict.worst}
 
 
-def test_inputs_are_part_of_the_states_digest_and_old_states_keep_theirs() -> None:
-    assert "inputs" not in state_document(state_with())
+def test_inputs_are_part_of_the_states_digest() -> None:
     assert state_digest(full_state()) != state_digest(full_state(inputs=None))
-    assert state_from_document(state_document(full_state())) == full_state()
-    assert state_from_document(state_document(state_with())) == state_with()
+    assert value_of(RiskState, document_of(full_state())) == full_state()
+    assert value_of(RiskState, document_of(state_with())) == state_with()
 
 
 def test_families_belong_to_format_2_only() -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from risk.errors import DocumentError
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side
 from risk.policy.policy import RULES_OF_1
-from risk.state.state import HISTORY_US, relevant_history, seen, state_document
+from risk.state.state import HISTORY_US, RiskState, relevant_history, seen
 from risk.verdict import Action, Outcome, Reason
 from tests.doubles.broken_rules import BROKEN
 from tests.doubles.risk_cases import (
@@ -25,7 +26,6 @@ from tests.doubles.risk_cases import (
     intent_with,
     policy_with,
     reserved,
-    state_from_document,
     state_with,
 )
 
@@ -153,16 +153,16 @@ def test_duplicates_are_counted_each_once() -> None:
 
 @pytest.mark.parametrize("name", ["quote", "policy_status", "kill", "instrument", "book"])
 def test_a_state_with_a_field_too_many_is_no_state(name: str) -> None:
-    document: Any = json.loads(json.dumps(state_document(state_with())))
-    assert state_from_document(document) == state_with()
+    document: Any = json.loads(json.dumps(document_of(state_with())))
+    assert value_of(RiskState, document) == state_with()
     document[name]["more"] = "1"
     with pytest.raises(DocumentError):
-        state_from_document(document)
+        value_of(RiskState, document)
 
 
 @pytest.mark.parametrize(("part", "field"), [("quote", "phase"), ("policy_status", "standing")])
 def test_a_state_with_an_unknown_word_is_no_state(part: str, field: str) -> None:
-    document: Any = json.loads(json.dumps(state_document(state_with())))
+    document: Any = json.loads(json.dumps(document_of(state_with())))
     document[part][field] = "ELSEWHERE"
     with pytest.raises(DocumentError, match=f"unknown {field}"):
-        state_from_document(document)
+        value_of(RiskState, document)

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of, value_of
 from risk.intent import Side
-from risk.state.state import Stop, state_digest, state_document
+from risk.state.state import RiskState, Stop
+from risk.state.trace import state_digest
 from risk.verdict import Action, Outcome, Reason
 from tests.doubles.risk_cases import (
     INTENT,
@@ -16,7 +18,6 @@ from tests.doubles.risk_cases import (
     found,
     intent_with,
     reserved,
-    state_from_document,
     state_with,
 )
 
@@ -69,14 +70,14 @@ def test_stops_that_cannot_be_read_refuse(odd: object) -> None:
 
 def test_without_a_stop_state_and_verdict_are_as_before_the_stops() -> None:
     state = state_with(stops=())
-    assert "stops" not in state_document(state)
+    assert state_digest(state) == state_digest(state_with())
     assert not {"paused", "reduces"} & {r.check for r in evaluate(PLAYBACK, state, INTENT).results}
 
 
 def test_a_state_names_its_stops() -> None:
     stopped = state_with(stops=(Stop.PAUSE, Stop.REDUCE_ONLY))
-    assert state_document(stopped)["stops"] == ["pause", "reduce-only"]
-    assert state_from_document(state_document(stopped)) == stopped
+    assert document_of(stopped)["stops"] == ["pause", "reduce-only"]
+    assert value_of(RiskState, document_of(stopped)) == stopped
     assert state_digest(stopped) != state_digest(state_with())
 
 
