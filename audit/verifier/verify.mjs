@@ -3406,15 +3406,9 @@ class Statements {
 // ---- one decision: a bundle -----------------------------------------------------------------------
 
 const BUNDLE = "countersign-bundle/2";
-const OLD_BUNDLE = "countersign-bundle/1";
 
-/** The first format does not name its copy of verify.py: only published copies are accepted. */
-const PUBLISHED = new Set([
-  "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
-  "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
-  "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
-  "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
-]);
+/** Formats of before, with who reads them. */
+const READ_BY = new Map([["countersign-bundle/1", "commit fe4a99b2 is the last that reads it"]]);
 
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
   for (let bit = 0; bit < 8; bit += 1) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
@@ -3480,8 +3474,10 @@ function part(files, name) {
 /** Return the parts of a bundle; foreign files are dropped here, and found when it is written again. */
 function readBundle(bytes) {
   const files = readZip(bytes), manifest = parseCanonical(part(files, "manifest.json")), { format } = manifest ?? {};
-  if (format !== BUNDLE && format !== OLD_BUNDLE) {
-    if (isText(format) && /^countersign-bundle\/[1-9][0-9]{0,3}$/.test(format)) throw new Unknown(`a bundle of the format ${format} is not known here`);
+  if (format !== BUNDLE) {
+    if (isText(format) && /^countersign-bundle\/[1-9][0-9]{0,3}$/.test(format)) {
+      throw new Unknown(`a bundle of the format ${format} is not read here: ${READ_BY.get(format) ?? "a later verifier may know it"}`);
+    }
     throw new Bad("the manifest names no format");
   }
   if (!isText(manifest.stream)) throw new Bad("the manifest names no stream");
@@ -3495,11 +3491,11 @@ function readBundle(bytes) {
   }
   const blobs = new Map([...files].filter(([name]) => name.startsWith("blobs/")).map(([name, data]) => [name.slice(6), data]));
   const link = files.has("consistency.txt") ? readLink(files.get("consistency.txt")) : null;
-  return { files, format, stream: manifest.stream, note: part(files, "checkpoint.txt"), verifier: part(files, "verify.py"), records, blobs, link };
+  return { files, stream: manifest.stream, note: part(files, "checkpoint.txt"), verifier: part(files, "verify.py"), records, blobs, link };
 }
 
 /** Return the bundle's bytes, written again from what was judged, to be compared with the file. */
-async function writeBundle({ files, format, stream, note, verifier, records, blobs, link }) {
+async function writeBundle({ files, stream, note, verifier, records, blobs, link }) {
   const out = new Map([["checkpoint.txt", note], ["verify.py", verifier]]);
   if (link) out.set("consistency.txt", files.get("consistency.txt")).set("witnessed.txt", link.note);
   for (const [digest, data] of blobs) out.set(`blobs/${digest}`, data);
@@ -3510,8 +3506,7 @@ async function writeBundle({ files, format, stream, note, verifier, records, blo
     // FIX messages once more, a field on each line, for reading
     if (isText(payload.raw)) out.set(`fix/${name}.txt`, utf8(payload.raw.replaceAll("\x01", "|\n")));
   }
-  const manifest = { dev: records.some(({ payload }) => payload.dev === true), format, stream };
-  if (format !== OLD_BUNDLE) manifest.verifier_sha256 = hex(await sha256(verifier));
+  const manifest = { dev: records.some(({ payload }) => payload.dev === true), format: BUNDLE, stream, verifier_sha256: hex(await sha256(verifier)) };
   out.set("manifest.json", utf8(canonical(manifest)));
   return writeZip(out);
 }
@@ -3534,7 +3529,6 @@ async function judgeBundle(report, bytes, trust, options) {
   await judgeSeeds(report, stream, bundle.records);
   await judgeWords(report, bundle.records, options);
   const digest = hex(await sha256(bundle.verifier));
-  if (bundle.format === OLD_BUNDLE && !PUBLISHED.has(digest)) report.find(TAMPERED, "the verify.py in it is none that was published");
   report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
   if (!equal(await writeBundle(bundle), bytes)) report.find(TAMPERED, "the bytes are not those of the canonical bundle of this content");
   disclosed.finish(report);

@@ -9,6 +9,8 @@ the golden folder and used again while it fits.
 import json
 from dataclasses import replace
 from hashlib import sha256
+from io import BytesIO
+from zipfile import ZipFile
 
 from audit.errors import NoteError
 from audit.evidence.bundle import build_bundle
@@ -134,11 +136,21 @@ def _bundles(found: Collection, world: Evidence) -> None:
     found.add("d1-blind.zip", blind, KEY, INCOMPLETE, "its blob is missing")
     alone = replace(bundle, link=b"").to_zip()
     found.add("d1-alone.zip", alone, QUORUM, INCOMPLETE, "the way to the cosigned one is missing")
-    later = replace(bundle, version="countersign-bundle/3").to_zip()
-    found.add("d1-v3.zip", later, KEY, NOT_CHECKABLE, "a later version of the bundle")
-    old = replace(bundle, version=verify.OLD_BUNDLE).to_zip()
-    why = "the first format, with a verify.py that was never published"
-    found.add("d1-v1.zip", old, KEY, TAMPERED, why)
+    for number, why in ((1, "the first format"), (3, "a later format")):
+        other = _of_format(bundle.to_zip(), f"countersign-bundle/{number}")
+        found.add(f"d1-v{number}.zip", other, KEY, NOT_CHECKABLE, why)
+
+
+def _of_format(data: bytes, name: str) -> bytes:
+    """Return a bundle whose manifest names another format."""
+    out = BytesIO()
+    with ZipFile(BytesIO(data)) as given, ZipFile(out, "w") as made:
+        for info in given.infolist():
+            content = given.read(info)
+            if info.filename == "manifest.json":
+                content = canonical({**json.loads(content), "format": name})
+            made.writestr(info, content)
+    return out.getvalue()
 
 
 def dump_lines(world: Evidence) -> list[bytes]:

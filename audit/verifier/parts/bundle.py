@@ -38,14 +38,8 @@ from audit.verifier.parts.trust.keys import Trust
 from audit.verifier.parts.trust.note import Head
 
 BUNDLE = "countersign-bundle/2"
-OLD_BUNDLE = "countersign-bundle/1"
-"""The first format does not name its copy of verify.py: only published copies are accepted."""
-PUBLISHED = {
-    "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
-    "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
-    "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
-    "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
-}
+READ_BY = {"countersign-bundle/1": "commit fe4a99b2 is the last that reads it"}
+"""Formats of before, with who reads them."""
 _Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 """Header, payload and leaf of a record whose place was checked."""
 
@@ -65,7 +59,6 @@ class Bundle:
     blobs: Mapping[str, bytes]
     verifier: bytes
     link: bytes = b""
-    version: str = BUNDLE
 
     def to_zip(self) -> bytes:
         """Return the canonical ZIP: sorted names, no compression, no times."""
@@ -83,9 +76,8 @@ class Bundle:
             if isinstance(body.get("raw"), str):
                 files[f"fix/{name}.txt"] = body["raw"].replace("\x01", "|\n").encode()
             dev = dev or body.get("dev") is True
-        manifest = {"dev": dev, "format": self.version, "stream": self.stream}
-        if self.version != OLD_BUNDLE:
-            manifest["verifier_sha256"] = hashlib.sha256(self.verifier).hexdigest()
+        digest = hashlib.sha256(self.verifier).hexdigest()
+        manifest = {"dev": dev, "format": BUNDLE, "stream": self.stream, "verifier_sha256": digest}
         files["manifest.json"] = canonical(manifest)
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
@@ -119,7 +111,6 @@ def read_bundle(data: bytes) -> Bundle:
             blobs={n.removeprefix("blobs/"): files[n] for n in files if n.startswith("blobs/")},
             link=files.get("consistency.txt", b""),
             verifier=files["verify.py"],
-            version=manifest["format"],
         )
     except Unknown:
         raise
@@ -135,19 +126,16 @@ def _judge_copy(report: Report, bundle: Bundle) -> None:
     """
     digest = hashlib.sha256(bundle.verifier).hexdigest()
     own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    if digest in {own, *PUBLISHED}:
-        return
-    if bundle.version == OLD_BUNDLE:
-        report.find(TAMPERED, "the verify.py in it is none that was published")
-    else:
+    if digest != own:
         report.say(f"the verify.py in it is of another version than this one: {digest}")
 
 
 def _check_format(name: object) -> None:
-    """Refuse a bundle of another format; a later one is `Unknown`."""
-    if name not in {BUNDLE, OLD_BUNDLE}:
+    """Refuse a bundle of another format; an earlier or later one is `Unknown`."""
+    if name != BUNDLE:
         if isinstance(name, str) and re.fullmatch(r"countersign-bundle/[1-9][0-9]{0,3}", name):
-            raise Unknown(f"a bundle of the format {name} is not known here")
+            said = READ_BY.get(name, "a later verifier may know it")
+            raise Unknown(f"a bundle of the format {name} is not read here: {said}")
         raise Bad("the manifest names no format")
 
 
