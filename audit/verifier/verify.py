@@ -5779,8 +5779,8 @@ def _standardised(counts: Sequence[int], smaller: int) -> list[Fraction]:
 _REFUSING = frozenset({"THROTTLE", "HOLD", "REJECT", "HALT", "KILL"})
 _LISTED = ("region", "sector", "mic", "currency", "asset_class")
 _NO_LEVEL, _PROMPTS = "W1-W7", "F2"
-_WITH_SPLITS, _WITH_ORDERS = "W1-W8", "W1-W9"
-"""The tests of a run; one that names none made W1 to W7."""
+_TESTS = "W1-W9"
+"""The tests of a run; one of before names fewer, or none."""
 _DEALS_MAX = 100_000
 """Most that a gateway puts on record."""
 _RETURN_UNIT = 100_000_000
@@ -5813,10 +5813,10 @@ class WindowDecision:
         """Whether clients have parts of what traded, and its worth at a close is known."""
         return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
 
-    def last_seq(self, *, splits: bool, orders: bool) -> int:
-        """Return the last record that it rests on."""
-        split_seq = self.split_seq if splits and self.is_split else 0
-        return max(self.seq, split_seq, self.sent_seq if orders else 0)
+    @property
+    def last_seq(self) -> int:
+        """The last record that it rests on."""
+        return max(self.seq, self.split_seq if self.is_split else 0, self.sent_seq)
 
     @property
     def horizon(self) -> int:
@@ -5872,16 +5872,13 @@ class Windows:
             report.find(TAMPERED, f"a run of {deals} deals: 1 to {_DEALS_MAX} are possible", seq)
             return False
         tests = run.get("tests", "")
-        if tests not in {"", _WITH_SPLITS, _WITH_ORDERS}:
-            report.find(
-                INCOMPLETE, f"a run of tests that this verifier does not know: {tests}", seq
-            )
+        if tests != _TESTS:
+            text = f"a run of other tests than this verifier makes: {tests or 'W1-W7'}"
+            report.find(INCOMPLETE, text, seq)
             return False
-        splits, orders = tests in {_WITH_SPLITS, _WITH_ORDERS}, tests == _WITH_ORDERS
         below = [one for one in self._told if one[0] < size] if size <= seq else []
         found = cases_of(below, str(run["first_day"]), str(run["last_day"]))
-        ends = (one.last_seq(splits=splits, orders=orders) + 1 for one in found.values())
-        needed = max(ends, default=0)
+        needed = max((one.last_seq + 1 for one in found.values()), default=0)
         if size != needed or len(found) != run["cases"]:
             text = f"a run over {run['cases']} cases below {size}; the records have {len(found)}"
             report.find(TAMPERED, f"{text}, below {needed}", seq)
@@ -5894,11 +5891,9 @@ class Windows:
             return False
         cases = [judged_case(name.partition("/")[2], one) for name, one in found.items()]
         rows = rows_of(cases, root, run["criteria"]["attributes"], deals)
-        if splits:
-            parts = [part for name, one in found.items() for part in parts_of(name, one)]
-            rows.append(allotted_row(parts, root, deals))
-        if orders:
-            rows.append(together_row([*announced(found.values())], root, deals))
+        parts = [part for name, one in found.items() for part in parts_of(name, one)]
+        rows.append(allotted_row(parts, root, deals))
+        rows.append(together_row([*announced(found.values())], root, deals))
         differing = [*_differing(run["results"], rows, cases, run["criteria"]["attributes"])]
         for text in differing:
             report.find(TAMPERED, text, seq)

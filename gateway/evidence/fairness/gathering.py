@@ -41,14 +41,10 @@ WINDOW_KINDS: Final = (
     Kind.ORDER_REPORTED,
     Kind.ORDER_ALLOCATED,
 )
-ABSENT_BEFORE: Final = {
+ABSENT: Final = {
     "region": "the table of instruments names no region",
     "sector": "the table of instruments names no sector",
-    "client": "no order on record names a client",
-}
-"""What runs of W1 to W7 alone said."""
-ABSENT: Final = ABSENT_BEFORE | {
-    "client": "an intent has no client of its own: W8 compares what clients were allotted"
+    "client": "an intent has no client of its own: W8 compares what clients were allotted",
 }
 _ONE: Final = 100_000_000
 
@@ -87,10 +83,10 @@ class _Found:
         """Whether clients have parts of what traded, and its worth is known."""
         return bool(self.parts and self.close and any(lots for lots, _ in self.trades.values()))
 
-    def last_seq(self, *, splits: bool, orders: bool) -> int:
-        """Return the last record that its case rests on, with its split and its announcement."""
-        split_seq = self.split_seq if splits and self.is_split else 0
-        return max(self.seq, split_seq, self.sent_seq if orders else 0)
+    @property
+    def last_seq(self) -> int:
+        """The last record that its case rests on, with its split and its announcement."""
+        return max(self.seq, self.split_seq if self.is_split else 0, self.sent_seq)
 
     @property
     def as_of_us(self) -> int:
@@ -201,24 +197,17 @@ class _Gathering:
         self.found[record.stream] = found
 
 
-def gathered(
-    records: Iterable[Record], first: str, last: str, *, splits: bool = True, orders: bool = True
-) -> GatheredWindow:
-    """Return the window of the days from `first` to `last`, from records in ledger order.
-
-    Without `splits`, what clients were allotted is left out; without `orders`, what was announced.
-    """
+def gathered(records: Iterable[Record], first: str, last: str) -> GatheredWindow:
+    """Return the window of the days from `first` to `last`, from records in ledger order."""
     gathering = _Gathering(first, last)
     for record in records:
         gathering.take(record)
     found = gathering.found
     return GatheredWindow(
         cases=tuple(_case(stream.removeprefix(PREFIX), one) for stream, one in found.items()),
-        allotted=tuple(part for one in found.items() if splits for part in _allotted(*one)),
-        placed=tuple(_placed(one) for one in found.values() if orders and one.sent_seq),
-        size=max(
-            (one.last_seq(splits=splits, orders=orders) + 1 for one in found.values()), default=0
-        ),
+        allotted=tuple(part for one in found.items() for part in _allotted(*one)),
+        placed=tuple(_placed(one) for one in found.values() if one.sent_seq),
+        size=max((one.last_seq + 1 for one in found.values()), default=0),
     )
 
 

@@ -15,8 +15,8 @@ from audit.records.record import Record
 from audit.tlog.tiles import HashReader, root_from
 from gateway.clock import days_between
 from gateway.errors import RequestError
-from gateway.evidence.fairness.gathering import ABSENT, ABSENT_BEFORE, WINDOW_KINDS, gathered
-from gateway.walk.journal.control.fairness import WITH_SPLITS, FairnessTested
+from gateway.evidence.fairness.gathering import ABSENT, WINDOW_KINDS, gathered
+from gateway.walk.journal.control.fairness import FairnessTested
 from gateway.walk.journal.words import TESTS
 from risk.forms.documents import document_of
 from risk.windows.allocation import allotted_row
@@ -60,28 +60,23 @@ def run_tests(
     criteria: FairnessCriteria = PRODUCT,
     below: int | None = None,
     deals: int = WINDOW_DEALS,
-    tests: str = TESTS,
 ) -> FairnessTested:
     """Return the run of all tests over the days, first and last included.
-
-    `tests` is `TESTS`, or `WITH_SPLITS` or empty for a run as earlier versions made it.
 
     Raises:
         RequestError: a day is not a date, or no intent was judged in the window.
     """
     first, last = (one.isoformat() for one in days_between(*days))
     records = log.records(kinds=WINDOW_KINDS, before_seq=below)
-    splits, orders = tests in {WITH_SPLITS, TESTS}, tests == TESTS
-    window = gathered(records, first, last, splits=splits, orders=orders)
+    window = gathered(records, first, last)
     if not window.cases:
         raise RequestError(problem=f"no intent was judged from {first} to {last}")
     root = root_of(window.size)
-    absent = ABSENT if splits else ABSENT_BEFORE
-    rows = window_rows(window.cases, root, criteria.attributes, absent, deals=deals)
-    if splits:
-        rows = (*rows, allotted_row(window.allotted, root, deals=deals))
-    if orders:
-        rows = (*rows, together_row(window.placed, root, deals=deals))
+    rows = (
+        *window_rows(window.cases, root, criteria.attributes, ABSENT, deals=deals),
+        allotted_row(window.allotted, root, deals=deals),
+        together_row(window.placed, root, deals=deals),
+    )
     return FairnessTested(
         first_day=first,
         last_day=last,
@@ -92,7 +87,7 @@ def run_tests(
         criteria=dict(_mapping(document_of(criteria))),
         criteria_digest=criteria_digest(criteria),
         results=tuple(_short(row) for row in (*rows, *_swaps())),
-        tests=tests,
+        tests=TESTS,
         actor_name="",  # whoever runs it names himself
     )
 
@@ -112,10 +107,9 @@ def differing(recorded: FairnessTested, log: LogSource, root_of: RootOf) -> tupl
         criteria=criteria,
         below=recorded.size,
         deals=recorded.deals,
-        tests=recorded.tests,
     ).document()
     said = recorded.document()
-    return tuple(name for name in again if name != "actor_name" and again[name] != said[name])
+    return tuple(name for name in again if name != "actor_name" and again[name] != said.get(name))
 
 
 def _swaps() -> Iterable[FairnessRow]:

@@ -3,13 +3,11 @@
 Not here: how a window is gathered and tested (`gateway.evidence`, `risk.windows`).
 """
 
-from typing import Any, Final
+from typing import Any
 
 from audit.records.record import Draft
 from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import digest_of
-
-WITH_SPLITS: Final = "W1-W8"
 
 
 class FairnessTested(RecordKind, frozen=True, kw_only=True):
@@ -19,7 +17,7 @@ class FairnessTested(RecordKind, frozen=True, kw_only=True):
         size: all records that the tests read are below this size of the log.
         root: the log's root at that size; its first eight bytes seed the permutation tests.
         results: the rows of `risk.windows.fairness.window`, their empty fields left out.
-        tests: which tests the run made; empty for W1 to W7, before there was another one.
+        tests: which tests the run made.
     """
 
     filing = Filing("control", "fairness:{digest}", "person:{actor_name}")
