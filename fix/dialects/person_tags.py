@@ -183,11 +183,6 @@ _PARTY_NAMES = frozenset({g[0] for g in GROUPS} | {g[4][0] for g in GROUPS})
 NAMED_TAGS = frozenset({*PERSON_TAGS, *TEXT_TAGS} | _PARTY_NAMES)
 """Every declared field whose value can be or contain a person's name."""
 
-BEFORE_TAGS = frozenset((
-    50, 57, 58, 109, 116, 129, 147, 148, 355, 448, 467, 523, 524, 545, 553, 554, 925, 949, 953,
-))  # fmt: skip
-"""Fields overwritten by earlier versions: the checksum of an old inbox frame leaves out these."""
-
 MACHINE_TAGS = frozenset((
     6, 8, 9, 10, 12, 13, 14, 15, 31, 32, 34, 35, 36, 38, 39, 40, 43, 44, 45, 49, 52, 54, 55, 56,
     59, 60, 97, 102, 103, 122, 123, 150, 151, 369, 371, 372, 373, 380, 434, 530, 531, 533,

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from fix.durable.kill_word import sync_folder
 from fix.errors import InboxError
-from fix.wire.persons import masked, masked_before, scrubbings
+from fix.wire.persons import masked, scrubbings
 
 _HEAD = struct.Struct("<II")
 _CHECKSUM = struct.Struct("<I")
@@ -147,7 +147,7 @@ def forget(path: Path, offset: int) -> None:
     steps = [clean for clean in scrubbings(body) if clean != body]
     if steps:
         with path.open("r+b", buffering=0) as file:
-            # an old frame's checksum does not leave out all that is overwritten now
+            # the checksum of a frame that other tables masked leaves out less
             os.pwrite(file.fileno(), _CHECKSUM.pack(zlib.crc32(masked(body))), at + _LENGTH)
             os.fdatasync(file.fileno())
             for clean in steps:
@@ -198,8 +198,7 @@ def _base_file(path: Path) -> Path:
 
 def _fits(checksum: int, body: bytes) -> bool:
     """Return whether a body fits its checksum, also with some or all names overwritten."""
-    forms = (lambda data: data, masked, masked_before)
-    return any(checksum == zlib.crc32(form(body)) for form in forms)
+    return checksum in {zlib.crc32(body), zlib.crc32(masked(body))}
 
 
 def _sound_end(path: Path) -> int:

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 
 from fix.dialects.data_tags import LENGTH_TAGS
 from fix.dialects.person_tags import (
-    BEFORE_TAGS,
     FIRM_ROLES,
     FIRM_SOURCES,
     FIRM_SUB_TYPES,
@@ -172,13 +171,6 @@ def masked(body: bytes) -> bytes:
         # overwritten already, or in part
         places |= {n for n, (tag, v) in enumerate(parts) if _STAR in v and tag not in MACHINE_TAGS}
     return _starred(body, parts, places)
-
-
-def masked_before(body: bytes) -> bytes:
-    """Return a message as an earlier `masked` with fewer fields did; old frames need it."""
-    parts = parts_of(body.decode("latin-1"))
-    old = {n for n in _erasable(parts, words=True) if parts[n][0] in BEFORE_TAGS}
-    return _starred(body, parts, old)
 
 
 def _starred(body: bytes, parts: list[tuple[int, str]], places: Collection[int]) -> bytes:

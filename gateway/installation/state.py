@@ -69,11 +69,6 @@ class StateFolder:
         return self.fix / "journal"
 
     @property
-    def fix_logs(self) -> Path:
-        """Logs of the FIX engine."""
-        return self.fix / "log"
-
-    @property
     def logs(self) -> Path:
         """Operator logs of the children."""
         return self.root / "logs"

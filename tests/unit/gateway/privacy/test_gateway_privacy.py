@@ -19,7 +19,7 @@ NAME = "Ada Lovelace"
 def state(tmp_path: Path) -> StateFolder:
     folder = StateFolder.of(load(state=tmp_path / "state"))
     folder.create()
-    for logs in (folder.fix_logs, folder.logs, folder.engine_logs):
+    for logs in (folder.fix / "log", folder.logs, folder.engine_logs):
         (logs / "below").mkdir(parents=True)
     return folder
 
@@ -29,8 +29,8 @@ def test_a_name_goes_from_every_log_of_the_installation_and_from_nothing_else(
 ) -> None:
     line = f"order of {NAME} refused\n"
     logs = [
-        state.fix_logs / "messages.log",
-        state.fix_logs / "below" / "event.log",
+        state.fix / "log" / "messages.log",
+        state.fix / "log" / "below" / "event.log",
         state.logs / "ems.err",
         state.logs / "below" / "other.log",
         state.engine_logs / "engine.log",
