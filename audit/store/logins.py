@@ -114,21 +114,6 @@ def admit(admin_dsn: str, dsn: str, roles: tuple[str, ...] = ROLES) -> None:
             admin.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), user))
 
 
-def drop_passwords(admin_dsn: str, *names: str) -> None:
-    """Remove the passwords of users who log in without one.
-
-    Raises:
-        psycopg.Error: the database does not answer, or the administrator may not.
-    """
-    with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
-        having = admin.execute(
-            "SELECT rolname FROM pg_authid WHERE rolname = ANY(%s) AND rolpassword IS NOT NULL",
-            (list(names),),
-        ).fetchall()
-        for (name,) in having:
-            admin.execute(sql.SQL("ALTER ROLE {} PASSWORD NULL").format(sql.Identifier(name)))
-
-
 def _rights(
     connection: psycopg.Connection, name: str, roles: tuple[str, ...] = ROLES
 ) -> Login | None:

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from audit.errors import LedgerUnsafeError
-from audit.store.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
+from audit.store.logins import Login, admit, login_of
 from audit.store.tables import SCHEMA_REVISION, TABLES_ROLE, is_current, migrate
 from gateway.errors import SettingsError
-from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.settings import LedgerSettings
 
 _DSN, _ADMIN_DSN = "COUNTERSIGN_LEDGER__DSN", "COUNTERSIGN_LEDGER__ADMIN_DSN"
@@ -41,23 +41,14 @@ def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, 
 
 
 def _administer(server: EmbeddedPostgres, dsn: str) -> None:
-    """Migrate and make the login, if either is missing; otherwise admit no administrator.
-
-    Passwords of an earlier version are removed from the server, then from the disk. A crash between
-    leaves files that open nothing; the next start removes them.
-    """
-    earlier = server.passwords
-    if not earlier and is_current(dsn):
+    """Migrate and make the login, if either is missing; otherwise admit no administrator."""
+    if is_current(dsn):
         login = login_of(dsn)
         if not (login.lacking or login.excess):
             return
     with server.administration() as admin_dsn:
         migrate(admin_dsn)
         admit(admin_dsn, dsn)
-        if earlier:
-            drop_passwords(admin_dsn, SUPERUSER, LOGIN_ROLE)
-    for path in earlier:
-        path.unlink(missing_ok=True)
 
 
 def migrate_given(settings: LedgerSettings, feeds_dsn: str | None = None) -> int:

@@ -119,7 +119,7 @@ class EmbeddedPostgres:
                     self._spawn(binaries, data)
                 changed = self._let_in() if self.adopted else False
                 wait_until_ready(self.login_dsn, timeout_s, self._check_child)
-                if changed:  # rules of an earlier version, or left open by a crash
+                if changed:  # other rules, such as a crash leaves
                     self._see_shut(timeout_s)
             except BaseException:
                 if not self.adopted:  # the start is locked, so nobody else uses it
@@ -146,14 +146,6 @@ class EmbeddedPostgres:
             finally:
                 self._let_in()
             self._see_shut(timeout_s)
-
-    @property
-    def passwords(self) -> tuple[Path, ...]:
-        """The password files that an earlier version left."""
-        assert self._home is not None  # noqa: S101 - start() placed it
-        names = ("initdb.password", "password", f"password.{LOGIN_ROLE}")
-        found = [self._home / f"{name}{new}" for name in names for new in ("", ".new")]
-        return tuple(path for path in found if path.exists())
 
     def access_rules(self, *further: str) -> access.AccessRules:
         """Return the access rules for the login and further users."""

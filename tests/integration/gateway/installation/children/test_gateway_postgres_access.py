@@ -113,7 +113,7 @@ def test_a_start_shuts_the_door_that_a_crash_left_open(state: Path) -> None:
 
 
 @pytest.mark.parametrize("lives", [True, False])
-def test_a_folder_of_an_earlier_version_goes_over(state: Path, *, lives: bool) -> None:
+def test_rules_that_ask_for_passwords_are_put_back(state: Path, *, lives: bool) -> None:
     with ExitStack() as stack:
         dsn, _ = enter(LedgerSettings(), state, stack)
         with Ledger.open(LedgerConfig(dsn=dsn), SIGNER, lambda: TIME_US) as ledger:
@@ -122,7 +122,7 @@ def test_a_folder_of_an_earlier_version_goes_over(state: Path, *, lives: bool) -
         server.start()
         if lives:
             stack.callback(server.stop)
-        as_an_earlier_version_left_it(server, state)
+        ask_for_passwords(server, state)
         if not lives:
             server.stop()
             stack.close()
@@ -134,17 +134,15 @@ def test_a_folder_of_an_earlier_version_goes_over(state: Path, *, lives: bool) -
             assert not is_let_in(by_password(as_administrator(dsn)))
             with Ledger.open(LedgerConfig(dsn=again), SIGNER, lambda: TIME_US) as ledger:
                 assert ledger.size == 2
-    assert not list((state / "pg").glob("*password*"))
     assert SCRAM not in (state / "pg" / "data" / HBA).read_text()
 
 
-def as_an_earlier_version_left_it(server: EmbeddedPostgres, state: Path) -> None:
-    """Give both users a password, write them down, and let the server ask for them."""
+def ask_for_passwords(server: EmbeddedPostgres, state: Path) -> None:
+    """Give both users a password, and let the server ask for them."""
     home = state / "pg"
     with server.administration() as admin_dsn, connect(admin_dsn) as admin:
-        for user, name in ((SUPERUSER, "password"), (LOGIN_ROLE, f"password.{LOGIN_ROLE}")):
+        for user in (SUPERUSER, LOGIN_ROLE):
             admin.execute(f"ALTER ROLE {user} PASSWORD 'word'".encode())
-            (home / name).write_text("word")
         (home / "data" / HBA).write_text(SCRAM)
         admin.execute("SELECT pg_reload_conf()")
     (home / "data" / HBA).write_text(SCRAM)
@@ -153,7 +151,7 @@ def as_an_earlier_version_left_it(server: EmbeddedPostgres, state: Path) -> None
 
 
 def by_password(dsn: str) -> str:
-    """Return a DSN with the password of the earlier version."""
+    """Return a DSN with the password."""
     return dsn.replace("@/", ":word@/")
 
 
