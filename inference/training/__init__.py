@@ -2,8 +2,8 @@
 
 Not here: serving; how the shipped weights were made (`scripts/research`).
 
-    sources      series as they are read
-    series       series as training and evaluation take them
+    sources      when training ended, classes of symbols
+    series       largest moves and splits of a series
     model        the network
     sampling     its rows and paths
     recorded     a new table for a pair, from tokens that a ledger kept

@@ -5,7 +5,7 @@ import random
 from datetime import UTC, datetime
 
 from inference.snapshot import AssetClass, Frequency
-from inference.training.sources import RawSeries
+from scripts.research.sources import RawSeries
 
 DAY_US = 86_400_000_000
 START_US = int(datetime(2012, 1, 2, 21, tzinfo=UTC).timestamp()) * 1_000_000

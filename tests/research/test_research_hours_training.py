@@ -11,12 +11,13 @@ import pytest
 from inference.errors import TrainingDataError
 from inference.scale.moving import MovingScale
 from inference.snapshot import AssetClass, Frequency
-from inference.training.sources import TRAIN_END_US, RawSeries
+from inference.training.sources import TRAIN_END_US
 from scripts.research.hours.figures import hourly_rows
 from scripts.research.hours.ground import HourSeries, hour_series
 from scripts.research.scaled.choice import compare, exact, midnight_us, table_rows
 from scripts.research.scaled.cloud import ScaleCloud
 from scripts.research.scaled.history import FitShelf
+from scripts.research.sources import RawSeries
 from tests.doubles.hourly_cases import NEW_YORK, hourly, session, shape
 
 

@@ -16,8 +16,7 @@ from inference.scale.moving import scales_of
 from inference.scale.schedule import FIT_MIN, quarter_start_us
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 from inference.training.model import save_model
-from inference.training.series import clean
-from inference.training.sources import TRAIN_END_US, RawSeries, raw_series
+from inference.training.sources import TRAIN_END_US
 from inference.weights.teacher import Teacher
 from scripts.research.scaled.choice import (
     CHOICE_END_US,
@@ -36,6 +35,8 @@ from scripts.research.scaled.history import FitShelf, ScaledSeries, scaled_all
 from scripts.research.scaled.rivals import law_paths, student
 from scripts.research.scaled.table import TableRecipe, group_of, make_rows, states_of
 from scripts.research.scaled.table_target import N_PAIRS, served_rows, table_target
+from scripts.research.series import clean
+from scripts.research.sources import RawSeries, raw_series
 
 
 @cache

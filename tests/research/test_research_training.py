@@ -15,7 +15,6 @@ from inference.codec import vocabulary as words
 from inference.codec.codec import ReturnCodec
 from inference.errors import TrainingDataError
 from inference.training.model import ModelShape, SmallLlama, load_model
-from inference.training.series import CodedSeries, code_all
 from scripts.research.pair_v1.distil import (
     STEPS,
     acceptance,
@@ -28,6 +27,7 @@ from scripts.research.pair_v1.export import read_manifest, write_pair
 from scripts.research.pair_v1.phases import publish
 from scripts.research.pair_v1.train import TrainPlan, ordinal_labels, train
 from scripts.research.pair_v1.windows import SEQUENCE, Mixture, Sampler, TrainingBatch
+from scripts.research.series import CodedSeries, code_all
 from tests.doubles.training_cases import raw_walk
 
 TINY = ModelShape(layers=3, width=32, heads=1, kv_heads=1, ffn=32, tied=True)

@@ -6,7 +6,6 @@ import pytest
 from inference.codec import vocabulary as words
 from inference.codec.codec import ReturnCodec
 from inference.snapshot import AssetClass, Direction, EventType, Strength
-from inference.training.series import code_all
 from inference.training.sources import TRAIN_END_US
 from scripts.research.pair_v1.synthetic import (
     TAGGED_TYPES,
@@ -16,6 +15,7 @@ from scripts.research.pair_v1.synthetic import (
     synthetic_returns,
 )
 from scripts.research.pair_v1.windows import N_BARS, Mixture, Sampler, overlay, prompt_row
+from scripts.research.series import code_all
 from tests.doubles.market_cases import news_at, snapshot_of, walk_closes
 from tests.doubles.training_cases import DAY_US, raw_of, raw_walk
 

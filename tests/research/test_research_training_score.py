@@ -3,9 +3,9 @@
 import dataclasses
 
 from inference.training.model import ModelShape, SmallLlama
-from inference.training.series import code_all
 from scripts.research.pair_v1.card import model_card
 from scripts.research.pair_v1.evaluate import Effort, evaluate, origins
+from scripts.research.series import code_all
 from tests.doubles.training_cases import raw_walk
 
 

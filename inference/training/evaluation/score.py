@@ -1,14 +1,12 @@
-"""Proper scores, and decoding of many sampled paths, in numpy; for evaluation only."""
+"""Proper scores, in numpy; for evaluation only."""
 
-import math
 from typing import Final
 
 import numpy as np
 
-from inference.codec.bins import X_MAX, X_WIDTH, Z_SCALE, edge
+from inference.codec.bins import edge
 from inference.codec.vocabulary import N_BINS
-from inference.codec.volatility import FAST, FAST_WEIGHT, SLOW, WINSOR_SIGMAS
-from inference.training.series import CodedSeries, Floats, Ints
+from inference.training.series import Floats
 
 EDGES: Final = np.asarray([edge(index) for index in range(N_BINS + 1)])
 """Scaled returns at the bins' edges [257]."""
@@ -37,14 +35,6 @@ def row_crps(rows: Floats, values: Floats) -> Floats:
     return ((below + above) * np.diff(EDGES)).sum(axis=1) + np.abs(values - inside)
 
 
-def gaussian_crps(values: Floats, sigmas: Floats) -> Floats:
-    """Return the CRPS of a centred Gaussian."""
-    z = values / sigmas
-    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    rank = 0.5 * (1.0 + np.asarray([math.erf(v / math.sqrt(2.0)) for v in z]))
-    return np.asarray(sigmas * (z * (2.0 * rank - 1.0) + 2.0 * density - 1.0 / math.sqrt(math.pi)))
-
-
 def fair_crps(paths: Floats, truth: Floats) -> Floats:
     """Return the fair CRPS, unbiased for the ensemble size, of samples [n, m]."""
     count = paths.shape[1]
@@ -53,35 +43,6 @@ def fair_crps(paths: Floats, truth: Floats) -> Floats:
     weights = 2.0 * np.arange(1, count + 1) - count - 1.0
     spread = (ordered * weights).sum(axis=1) / (count * (count - 1.0))
     return np.asarray(error - spread)
-
-
-def ewma_variances(series: CodedSeries) -> Floats:
-    """Return the rival's variance before each return: EWMA(0.94) of squared returns."""
-    variances = np.empty(len(series.returns))
-    variance = float(series.scales[0, 0])
-    for index, value in enumerate(series.returns):
-        variances[index] = variance
-        variance = FAST * variance + (1.0 - FAST) * float(value) ** 2
-    return np.maximum(variances, 1e-12)
-
-
-def decode_many(bins: Ints, scales: Floats, rng: np.random.Generator) -> Floats:
-    """Return log returns of sampled bins, both [n, paths, steps]; the scale moves along each path.
-
-    `scales` has the fast, slow and long variance at the origins [n, 3].
-    """
-    fast = np.repeat(scales[:, :1], bins.shape[1], axis=1)
-    slow = np.repeat(scales[:, 1:2], bins.shape[1], axis=1)
-    returns = np.empty(bins.shape)
-    for step in range(bins.shape[2]):
-        sigma = np.sqrt(FAST_WEIGHT * fast + (1.0 - FAST_WEIGHT) * slow)
-        place = bins[:, :, step] + rng.random(bins.shape[:2])
-        value = Z_SCALE * np.sinh(-X_MAX + place * X_WIDTH) * sigma
-        returns[:, :, step] = value
-        square = np.minimum(np.abs(value), WINSOR_SIGMAS * sigma) ** 2
-        fast = FAST * fast + (1.0 - FAST) * square
-        slow = SLOW * slow + (1.0 - SLOW) * square
-    return returns
 
 
 def _square(start: Floats, end: Floats) -> Floats:

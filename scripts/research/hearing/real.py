@@ -31,7 +31,6 @@ from inference.snapshot import AssetClass, EventType, Frequency
 from inference.training.evaluation.score import row_crps
 from inference.training.model import SmallLlama
 from inference.training.series import Floats, Ints
-from inference.training.sources import raw_series
 from scripts.research.hearing.bars import law_of, rows_of
 from scripts.research.hearing.worlds import ToldEvents
 from scripts.research.scaled.choice import (
@@ -43,6 +42,7 @@ from scripts.research.scaled.choice import (
 )
 from scripts.research.scaled.history import FitShelf, ScaledSeries, scaled_all
 from scripts.research.scaled.table import group_of
+from scripts.research.sources import raw_series
 
 _NEW_YORK: Final = ZoneInfo("America/New_York")
 _CLOSE, _OPEN = time(16, 0), time(9, 30)

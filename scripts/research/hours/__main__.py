@@ -9,7 +9,6 @@ from pathlib import Path
 import torch
 
 from inference.errors import TrainingDataError
-from inference.training.sources import raw_series
 from scripts.research.hours.figures import fold_figures
 from scripts.research.hours.ground import FITS, hour_series
 from scripts.research.hours.making import make
@@ -17,6 +16,7 @@ from scripts.research.hours.page import hours_page
 from scripts.research.pair_v1.export import read_manifest
 from scripts.research.pair_v1.phases import publish
 from scripts.research.scaled.history import FitShelf
+from scripts.research.sources import raw_series
 
 _ABOUT = """\
 Make pair v4: pair v3 with rows of hourly returns that were divided by the size of their hour.

@@ -13,8 +13,8 @@ import numpy as np
 from inference.errors import TrainingDataError
 from inference.scale.schedule import BURN_IN, FIT_MIN
 from inference.snapshot import Frequency
-from inference.training.series import Floats, clean
-from inference.training.sources import TRAIN_END_US, RawSeries
+from inference.training.series import Floats
+from inference.training.sources import TRAIN_END_US
 from scripts.research.scaled.history import (
     FitShelf,
     ScaledSeries,
@@ -22,6 +22,8 @@ from scripts.research.scaled.history import (
     ranges_in,
     scaled,
 )
+from scripts.research.series import clean
+from scripts.research.sources import RawSeries
 
 FITS: Final = "fits.jsonl"
 

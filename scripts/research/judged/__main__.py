@@ -15,12 +15,12 @@ from safetensors.numpy import load_file
 from inference.errors import TrainingDataError
 from inference.training.evaluation.walkforward.looks import Look, record_look
 from inference.training.series import Floats
-from inference.training.sources import VALIDATION_END_US, raw_series
 from scripts.research.judged.ground import ground_digest, judged_series
 from scripts.research.judged.judge import judge
 from scripts.research.judged.page import evaluation_page
 from scripts.research.scaled.choice import CHOICE_END_US, LEARN_END_US
 from scripts.research.scaled.history import FitShelf
+from scripts.research.sources import VALIDATION_END_US, raw_series
 
 _ABOUT = """\
 Judge pair v2 as a desk would, against the one baseline that was best on 2014-2015.

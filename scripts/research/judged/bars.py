@@ -21,12 +21,13 @@ from inference.codec.bins import FIRST_MOMENTS, SECOND_MOMENTS
 from inference.scale.fitting import fit_law
 from inference.scale.law import VarianceLaw, conditional_variances
 from inference.scale.schedule import FIT_MAX
-from inference.training.evaluation.score import EDGES, fair_crps, gaussian_crps, row_cdf, row_crps
+from inference.training.evaluation.score import EDGES, fair_crps, row_cdf, row_crps
 from inference.training.series import Floats, Ints
 from scripts.research.scaled.choice import HORIZONS, PATHS, STRIDE, table_paths
 from scripts.research.scaled.history import ScaledSeries
 from scripts.research.scaled.rivals import ewma_of, law_paths, law_scores, student
 from scripts.research.scaled.table import FLOOR, kernel, states_of
+from scripts.research.scores import gaussian_crps
 
 TAIL: Final = 0.025
 _SMOOTH_BINS: Final = 2.5

@@ -13,8 +13,7 @@ import numpy as np
 
 from inference.scale.ranges import MONTH
 from inference.scale.schedule import BURN_IN, FIT_MIN
-from inference.training.series import Floats, clean
-from inference.training.sources import RawSeries
+from inference.training.series import Floats
 from scripts.research.scaled.choice import midnight_us, one_per_company
 from scripts.research.scaled.history import (
     FitShelf,
@@ -23,6 +22,8 @@ from scripts.research.scaled.history import (
     ranges_in,
     scaled,
 )
+from scripts.research.series import clean
+from scripts.research.sources import RawSeries
 
 FROM_US: Final = midnight_us(2013)
 """First fit; the residuals of codec-alone begin here."""

@@ -10,11 +10,11 @@ import torch
 
 from inference.errors import TrainingDataError
 from inference.training.model import TARGET
-from inference.training.series import code_all
-from inference.training.sources import raw_series
 from scripts.research.pair_v1.evaluate import Effort
 from scripts.research.pair_v1.phases import PhaseWork, publish, run_distil, run_evaluate, run_train
 from scripts.research.pair_v1.train import TrainPlan
+from scripts.research.series import code_all
+from scripts.research.sources import raw_series
 
 _ABOUT = """\
 Make the model pair that Countersign serves: a target that forecasts scaled returns, and two

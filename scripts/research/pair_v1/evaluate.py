@@ -19,18 +19,13 @@ import torch
 
 from inference.codec import vocabulary as words
 from inference.snapshot import Frequency
-from inference.training.evaluation.score import (
-    decode_many,
-    ewma_variances,
-    fair_crps,
-    gaussian_crps,
-    row_cdf,
-    row_crps,
-)
+from inference.training.evaluation.score import fair_crps, row_cdf, row_crps
 from inference.training.model import SmallLlama
 from inference.training.sampling import bin_rows, fan_out
-from inference.training.series import CodedSeries, Floats, Ints
+from inference.training.series import Floats, Ints
 from scripts.research.pair_v1.windows import prompt_row
+from scripts.research.scores import decode_many, ewma_variances, gaussian_crps
+from scripts.research.series import CodedSeries
 
 HORIZONS: Final = (1, 5, 10)
 PATHS: Final = 64

@@ -14,10 +14,11 @@ from inference.codec.bins import FIRST_MOMENTS, SECOND_MOMENTS
 from inference.snapshot import AssetClass, Direction, EventType, Frequency, Strength
 from inference.training.model import SmallLlama
 from inference.training.sampling import bin_rows
-from inference.training.series import CodedSeries, Floats
+from inference.training.series import Floats
 from scripts.research.pair_v1.evaluate import origins
 from scripts.research.pair_v1.synthetic import TAGGED_TYPES, Tag
 from scripts.research.pair_v1.windows import prompt_row
+from scripts.research.series import CodedSeries
 
 _CLASSES: Final = frozenset({AssetClass.INDEX, AssetClass.EQUITY})
 _ORIGINS: Final = 4

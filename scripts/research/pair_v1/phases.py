@@ -11,7 +11,6 @@ import torch
 
 from inference.errors import TrainingDataError
 from inference.training.model import ModelShape, SmallLlama, load_model
-from inference.training.series import CodedSeries, SourceRow
 from scripts.research.pair_v1.card import model_card
 from scripts.research.pair_v1.distil import (
     acceptance,
@@ -25,6 +24,7 @@ from scripts.research.pair_v1.export import MANIFEST, read_manifest, write_manif
 from scripts.research.pair_v1.news_effect import news_effect
 from scripts.research.pair_v1.train import TrainPlan, TrainResult, train
 from scripts.research.pair_v1.windows import Sampler
+from scripts.research.series import CodedSeries, SourceRow
 
 CARD: Final = "MODEL_CARD.md"
 SAVED: Final = "checkpoint.pt"

@@ -14,7 +14,7 @@ from inference.codec.codec import clock_token, head_tokens, scale_tokens
 from inference.codec.narrative import slot_tokens
 from inference.codec.volatility import BURN_IN
 from inference.snapshot import BAR_US, AssetClass, EventType, Frequency, NewsItem
-from inference.training.series import CodedSeries, Floats, Ints, trace
+from inference.training.series import Floats, Ints
 from scripts.research.pair_v1.synthetic import (
     UNSEEN_CLASSES,
     Tag,
@@ -22,6 +22,7 @@ from scripts.research.pair_v1.synthetic import (
     planted_effects,
     synthetic_returns,
 )
+from scripts.research.series import CodedSeries, trace
 
 N_BARS: Final = 144
 """Return bins in a sequence: context and continuation."""

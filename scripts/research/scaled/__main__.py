@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from inference.errors import TrainingDataError
-from inference.training.sources import raw_series
 from scripts.research.pair_v1.phases import publish
 from scripts.research.scaled.making import choose, make, prepare
+from scripts.research.sources import raw_series
 
 _ABOUT = """\
 Make pair v2: the table on the fitted scale, as a target that vLLM serves.

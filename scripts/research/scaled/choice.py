@@ -19,12 +19,13 @@ from inference.codec.bins import FIRST_MOMENTS, SECOND_MOMENTS, X_MAX, X_WIDTH, 
 from inference.codec.codec import N_MOVES
 from inference.scale.moving import WINSOR_SIGMAS
 from inference.snapshot import Frequency
-from inference.training.evaluation.score import EDGES, fair_crps, gaussian_crps, row_cdf, row_crps
+from inference.training.evaluation.score import EDGES, fair_crps, row_cdf, row_crps
 from inference.training.series import Floats, Ints
 from scripts.research.scaled.cloud import ScaleCloud
 from scripts.research.scaled.history import ScaledSeries
 from scripts.research.scaled.rivals import ewma_of, law_paths, law_scores, qlike
 from scripts.research.scaled.table import MOVES, states_of
+from scripts.research.scores import gaussian_crps
 
 
 def midnight_us(year: int) -> int:

@@ -25,8 +25,10 @@ from inference.scale.moving import scales_of
 from inference.scale.ranges import MONTH, range_variance
 from inference.scale.schedule import BURN_IN, FIT_MIN, quarter_start_us
 from inference.snapshot import AssetClass, Frequency
-from inference.training.series import Floats, Ints, clean
-from inference.training.sources import TRAIN_END_US, RawSeries
+from inference.training.series import Floats, Ints
+from inference.training.sources import TRAIN_END_US
+from scripts.research.series import clean
+from scripts.research.sources import RawSeries
 
 SERVED_RETURNS: Final = 299
 """Returns of a served snapshot: the recursions start so far back, also here."""

@@ -17,7 +17,6 @@ from inference.codec.codec import ReturnCodec
 from inference.codec.scaled import ScaledCodec
 from inference.snapshot import Frequency
 from inference.training.series import Floats
-from inference.training.sources import RawSeries
 from scripts.research.pair_v1.export import write_manifest, write_pair
 from scripts.research.scaled.card import scaled_card
 from scripts.research.scaled.choice import (
@@ -34,6 +33,7 @@ from scripts.research.scaled.choice import (
 from scripts.research.scaled.history import FitShelf, ScaledSeries, scaled_all
 from scripts.research.scaled.table import GROUP_STATES, TableRecipe, make_rows
 from scripts.research.scaled.table_target import N_PAIRS, served_rows, table_target
+from scripts.research.sources import RawSeries
 
 CARD: Final = "MODEL_CARD.md"
 RIVALS: Final = ("ewma", "garch", "gjr")

@@ -9,8 +9,10 @@ import pytest
 
 from inference.errors import TrainingDataError
 from inference.snapshot import AssetClass, Frequency
-from inference.training.series import clean, code_all, without_split
-from inference.training.sources import TRAIN_END_US, VALIDATION_END_US, raw_series
+from inference.training.series import without_split
+from inference.training.sources import TRAIN_END_US
+from scripts.research.series import clean, code_all
+from scripts.research.sources import VALIDATION_END_US, raw_series
 from tests.doubles.training_cases import DAY_US, START_US, raw_of, raw_walk
 
 FILES = {

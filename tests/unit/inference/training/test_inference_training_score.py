@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 from inference.codec.codec import ReturnCodec, dither
-from inference.training.evaluation.score import (
-    EDGES,
-    decode_many,
-    ewma_variances,
-    fair_crps,
-    gaussian_crps,
-    row_cdf,
-    row_crps,
-)
-from inference.training.series import Floats, code_all
+from inference.training.evaluation.score import EDGES, fair_crps, row_cdf, row_crps
+from inference.training.series import Floats
+from scripts.research.scores import decode_many, ewma_variances, gaussian_crps
+from scripts.research.series import code_all
 from tests.doubles.market_cases import snapshot_of, walk_closes
 from tests.doubles.training_cases import raw_walk
 

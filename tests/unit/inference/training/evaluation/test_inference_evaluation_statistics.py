@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from inference.training.evaluation.score import gaussian_crps
 from inference.training.evaluation.statistics.backtests import (
     acerbi_szekely,
     christoffersen,
@@ -27,6 +26,7 @@ from inference.training.evaluation.statistics.laws import (
     sample_rank,
 )
 from inference.training.evaluation.statistics.ratios import ScorePair, month_weights, pooled
+from scripts.research.scores import gaussian_crps
 
 SIGMA = 0.013
 STATS: Any = importlib.import_module("scipy.stats")
