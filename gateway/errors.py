@@ -81,7 +81,7 @@ class EarlierLedgerError(GatewayError):
 
     code: ClassVar[str] = "earlier_ledger"
     says: ClassVar[str] = (
-        "the records of this ledger are of form {self.form}, which commit fe4a99b2 is the last to"
+        "the records of this ledger are of form {self.form}, which commit 932434e3 is the last to"
         " read: keep it with that version, and begin a new ledger in a folder of its own (--state)"
     )
     form: int
