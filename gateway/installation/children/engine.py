@@ -59,6 +59,7 @@ from inference.errors import (
 _CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
 
 _LOOK_S = 0.1
+_STOOD_STILL_S = 1.0
 _WRITE_TIMEOUT_S = 1.0
 """A child that stops reading must not hold a caller for longer."""
 
@@ -336,8 +337,12 @@ class EngineChild:
 
     def _watch(self, ended: Event, process: subprocess.Popen[bytes]) -> None:
         """Kill a child that does not start, or shows no life."""
-        config, limit = self._config, time.monotonic() + self._config.start_timeout_s
+        config, looked = self._config, time.monotonic()
+        limit = looked + config.start_timeout_s
         while not ended.wait(_LOOK_S) and self._process is process:
+            before, looked = looked, time.monotonic()
+            if looked - before > _STOOD_STILL_S:
+                continue  # we stood still, and what the child said meanwhile is not read yet
             if self._state is EngineState.STARTING:
                 if time.monotonic() >= limit:
                     self._kill(config.too_slow)
