@@ -1935,7 +1935,7 @@ export function readOfficers(files) {
   const found = new Map();
   for (const { name, source } of files) {
     const [, role, key] = OFFICER.exec(strip(source).replace(BLANKS, " ")) ?? [];
-    if (!role) throw new Bad(`${name} is not the .pub file that \`countersign officer-key\` wrote`);
+    if (!role) throw new Bad(`${name}: \`countersign officer-key --from\` writes an officer's .pub file`);
     if (found.has(role)) throw new Bad(`${name}: the key of the role ${role} is given twice`);
     found.set(role, unhex(key));
   }
@@ -3388,7 +3388,7 @@ class Statements {
     if (!spans.length) {
       const counts = new Map();
       for (const { id } of this.#signed) counts.set(id, (counts.get(id) ?? 0) + 1);
-      for (const id of [...counts.keys()].sort()) report.say(`${counts.get(id)} records of the statement ${id}: give --officer to check who signed`);
+      for (const id of [...counts.keys()].sort()) report.say(`${counts.get(id)} records of the statement ${id}: \`verify --officer\` checks who signed`);
       return;
     }
     let sound = 0;

@@ -1202,7 +1202,7 @@ def read_officers(texts: Iterable[tuple[str, str]]) -> dict[str, bytes]:
     for name, text in texts:
         key = _OFFICER.fullmatch(" ".join(text.split()))
         if key is None:
-            raise Bad(f"{name} is not the .pub file that `countersign officer-key` wrote")
+            raise Bad(f"{name}: `countersign officer-key --from` writes an officer's .pub file")
         if key[1] in found:
             raise Bad(f"{name}: the key of the role {key[1]} is given twice")
         found[key[1]] = bytes.fromhex(key[2])
@@ -4619,7 +4619,7 @@ class Statements:
             counts = Counter(one.id for one in self._signed)
             for name, count in sorted(counts.items()):
                 text = (
-                    f"{count} records of the statement {name}: give --officer to check who signed"
+                    f"{count} records of the statement {name}: `verify --officer` checks who signed"
                 )
                 report.say(text)
             return

@@ -244,6 +244,9 @@ def _body(act: "Act", model: "type[BaseModel]", verb: "Verb", given: dict[str, A
         return model.model_validate({k: v for k, v in said.items() if v is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name, *inside = map(str, first["loc"])
-        where = f"{given['file']}: {name}" if verb.file else verb.called.get(name, _called(name))
+        name, *inside = map(str, first["loc"] or ("",))  # of what is no JSON object, no field
+        if verb.file:
+            where = f"{given['file']}: {name}" if name else str(given["file"])
+        else:
+            where = verb.called.get(name, _called(name))
         raise RequestError(problem=f"{'.'.join([where, *inside])}: {first['msg']}") from None

@@ -3,7 +3,6 @@
 Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch`).
 """
 
-import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -131,7 +130,7 @@ class Desk:
                 raise BusyError(
                     part="desk",
                     state=f"busy with other intents: {full}",
-                    retry_after_s=math.ceil(full.retry_after_s),
+                    retry_after_s=full.retry_after_s,
                 ) from None
             with self.turns.one():
                 yield

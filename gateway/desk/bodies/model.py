@@ -22,7 +22,9 @@ ClientKey = Annotated[
 
 
 def readable(text: str) -> str:
-    """Return a text that shows all that it holds; ValueError if it hides something."""
+    """Return a text that shows all that it holds; ValueError if it hides something, or is blank."""
+    if text and not text.strip():
+        raise ValueError("it says nothing")
     try:
         refuse_hidden_text(text, where="text")
     except IntakeError as refusal:

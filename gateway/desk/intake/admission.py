@@ -36,8 +36,8 @@ class LineFullError(Exception):
 
     def __init__(self, retry_after_s: float) -> None:
         """Take the seconds after which to ask again."""
-        super().__init__(f"try again in {retry_after_s:.0f} s")
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = max(1, math.ceil(retry_after_s))
+        super().__init__(f"try again in {self.retry_after_s} s")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -48,6 +48,7 @@ class InLine:
     first: bool
     since_s: float
     until_s: float
+    begun_s: float = 0.0
     refused: bool = False
     called: threading.Event = field(default_factory=threading.Event)
 
@@ -94,6 +95,15 @@ class WaitingLine:
                 return ticket
         return None
 
+    def in_order(self) -> list[InLine]:
+        """Return all tickets in the order in which they would be called."""
+        order = list[InLine]()
+        for keys in self._keys:
+            rounds = [list(waiting) for waiting in keys.values()]
+            for turn in range(max(map(len, rounds), default=0)):
+                order += [waiting[turn] for waiting in rounds if turn < len(waiting)]
+        return order
+
     def leave(self, ticket: InLine) -> None:
         """Take out a ticket that nobody waits for."""
         keys = self._keys[not ticket.first]
@@ -130,7 +140,8 @@ class Admission:
     ) -> None:
         """Start with nobody."""
         self._at_once, self._clock = at_once, clock
-        self._line, self._handled, self._usual_s = WaitingLine(), 0, 0.0
+        self._line, self._usual_s = WaitingLine(), 0.0
+        self._begun: list[float] = []  # when each that is handled began
         self._lock = threading.Lock()
 
     @contextmanager
@@ -150,7 +161,7 @@ class Admission:
             yield
         finally:
             with self._lock:
-                self._handled -= 1
+                self._begun.remove(began_s)
                 took_s = self._clock() - began_s
                 before_s = self._usual_s or took_s
                 self._usual_s = before_s + _NEW * (took_s - before_s)
@@ -161,42 +172,56 @@ class Admission:
         with self._lock:
             now_s, oldest_s = self._clock(), self._line.oldest_s()
             newcomer = InLine(key="", first=False, since_s=now_s, until_s=now_s)
-            needs_s = self._usual_s if self._handled < self._at_once else self._needs_s(newcomer)
+            handled = len(self._begun)
+            needs_s = self._takes_s() if handled < self._at_once else self._needs_s(newcomer)
             return Waiting(
-                handled=self._handled,
+                handled=handled,
                 queue=len(self._line),
                 oldest_s=0.0 if oldest_s is None else now_s - oldest_s,
-                needs_s=needs_s if self._handled else 0.0,
+                needs_s=needs_s if handled else 0.0,
             )
 
     def _admitted(self, key: str, within_s: float, *, first: bool) -> float:
         now_s = self._clock()
         ticket = InLine(key=key, first=first, since_s=now_s, until_s=now_s + within_s)
         with self._lock:
-            if self._handled < self._at_once and not len(self._line):
-                self._handled += 1
+            if len(self._begun) < self._at_once and not len(self._line):
+                self._begun.append(now_s)
                 return now_s
             room = ALL_MAX if (mine := self._line.of(key)) else ALL_MAX + FIRST_MAX
             needs_s = self._needs_s(ticket)
             if len(self._line) >= room or mine >= EACH_MAX or needs_s > within_s:
-                raise LineFullError(max(1.0, math.ceil(needs_s - within_s)))
+                raise LineFullError(max(self._takes_s() / self._at_once, needs_s - within_s))
             self._line.enter(ticket)
         if not ticket.called.wait(within_s):
             with self._lock:
                 if not ticket.called.is_set():
                     self._line.leave(ticket)
-                    raise LineFullError(max(1.0, self._usual_s))
+                    raise LineFullError(self._usual_s)
         if ticket.refused:
-            raise LineFullError(max(1.0, self._usual_s))
-        return self._clock()
+            raise LineFullError(self._usual_s)
+        return ticket.begun_s
 
     def _needs_s(self, ticket: InLine) -> float:
         """Return the seconds to the answer of a ticket that entered now."""
-        return self._usual_s * ((self._line.ahead(ticket) + 1) / self._at_once + 1)
+        return self._takes_s() * ((self._line.ahead(ticket) + 1) / self._at_once + 1)
+
+    def _takes_s(self) -> float:
+        """Return what an intent takes lately; one that is under way for longer says so too."""
+        return max(self._usual_s, *(self._clock() - one for one in self._begun), 0.0)
 
     def _call(self) -> None:
-        """Call those next in line; one whose answer would be late is called to be refused."""
-        while self._handled < self._at_once and (ticket := self._line.next()) is not None:
-            ticket.refused = self._clock() + self._usual_s > ticket.until_s
-            self._handled += not ticket.refused
-            ticket.called.set()
+        """Call those next in line; all whose answer would be late are called to be refused."""
+        now_s, takes_s, before = self._clock(), self._takes_s(), 0
+        for ticket in self._line.in_order():
+            ends_s = now_s + takes_s * (before // self._at_once + 1)
+            if ends_s > ticket.until_s:
+                self._line.leave(ticket)
+                ticket.refused = True
+                ticket.called.set()
+            else:
+                before += 1
+        while len(self._begun) < self._at_once and (next_one := self._line.next()) is not None:
+            next_one.begun_s = now_s
+            self._begun.append(now_s)
+            next_one.called.set()

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     asking = typer.Typer(
         name="ask",
         help="Answer a supervisor's question from the records, with proof; docs/supervisor.md"
-        " has all twelve.",
+        " has them all.",
         no_args_is_help=True,
     )
     for verb in (

@@ -42,6 +42,18 @@ def end_act(
     return {"ref": ref, "seq": record.seq, "again": False}
 
 
+def refuse_ended(reader: LedgerReader, act: Record, end: type[ActEnded], ref: str) -> None:
+    """Refuse an act that was ended and is asked for again.
+
+    Raises:
+        RequestError: it does not count any more.
+    """
+    if (seq := ends_of(reader, end).get(act.seq)) is not None:
+        raise RequestError(
+            problem=f"{ref} was ended by record {seq} and does not count: give another ref"
+        )
+
+
 def ends_of(reader: LedgerReader, end: type[ActEnded]) -> Mapping[int, int]:
     """Return the records that ended acts, by the acts' records."""
     records = reader.records(stream="control", kinds=(Kind(kind_name(end)),))

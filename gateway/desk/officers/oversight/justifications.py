@@ -15,7 +15,7 @@ from audit.store.reader import LedgerReader
 from gateway.desk.bodies.fairness import JustificationBody
 from gateway.desk.bodies.oversight import EndRequest
 from gateway.desk.controls.statements import refuse_unsigned
-from gateway.desk.officers.oversight.ending import end_act, ends_of
+from gateway.desk.officers.oversight.ending import end_act, ends_of, refuse_ended
 from gateway.desk.officers.oversight.swaps import recorded_swaps
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
@@ -55,6 +55,7 @@ def enter_justification(own: DeskParts, actor: str, body: JustificationBody) -> 
                 problem=f"{body.ref} is the name of record {earlier.seq}, with other terms: give"
                 " another ref, and supersede it"
             )
+        refuse_ended(own.reader, earlier, JustificationEnded, body.ref)
         return {"seq": earlier.seq, "again": True, **terms.document()}
     _refuse_terms(own, terms)
     log = log_id(own.reader, own.origin)
@@ -114,6 +115,11 @@ def _refuse_terms(own: DeskParts, terms: JustificationTerms) -> None:
     families = own.section.policy.families
     lexicon = None if families is None else families.fairness
     sorts = {} if lexicon is None else {one.attribute: one.sort for one in lexicon.words}
+    if not sorts:
+        raise RequestError(
+            problem="the policy in force has no lexicon (`fairness.words`), so rule R48 asks nobody"
+            " and there is nothing to justify: put one into the next policy"
+        )
     if sorts.get(terms.attribute) not in {"proxy", "region"}:
         raise RequestError(
             problem=f"{terms.attribute} is no proxy or region of the policy's lexicon; a protected"

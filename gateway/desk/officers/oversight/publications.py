@@ -17,7 +17,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.oversight import EndRequest, PublicationBody
-from gateway.desk.officers.oversight.ending import end_act, ends_of
+from gateway.desk.officers.oversight.ending import end_act, ends_of, refuse_ended
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.installation.keys.log_id import log_id
@@ -46,6 +46,7 @@ def note_publication(own: DeskParts, actor: str, body: PublicationBody) -> dict[
         )
     earlier = own.reader.by_key("control", publication_key(body.ref))
     if earlier is not None:
+        refuse_ended(own.reader, earlier, PublicationEnded, body.ref)
         return _again(earlier, body)
     now_us = own.market.now_us()
     published_us = now_us if body.published_us is None else body.published_us

@@ -49,7 +49,9 @@ def test_keys_take_turns_and_each_keeps_its_own_order(asked: list[tuple[str, boo
     line, tickets = WaitingLine(), [ticket(key, first=first) for key, first in asked]
     for one in tickets:
         line.enter(one)
+    foreseen = line.in_order()
     order = list(called(line))
+    assert foreseen == order
     assert sorted(map(id, order)) == sorted(map(id, tickets)), "each is called once"
     assert [one.first for one in order] == sorted((one.first for one in order), reverse=True)
     for first in (True, False):
@@ -127,6 +129,19 @@ def test_what_would_be_late_is_refused_at_once_and_an_idle_desk_tries_it() -> No
         with pytest.raises(LineFullError) as late, admission.one("b", 5):
             pass
         assert late.value.retry_after_s >= 1
+
+
+def test_one_that_takes_long_already_speaks_against_those_who_come() -> None:
+    clock = Clock()
+    admission = Admission(1, clock=clock)
+    with admission.one("a", 60):
+        clock.now_s = 12.0
+        with (
+            pytest.raises(LineFullError, match="try again in 12 s") as late,
+            admission.one("b", 20),
+        ):
+            pass
+        assert late.value.retry_after_s == 12
 
 
 def test_one_whose_time_is_over_when_he_is_called_is_refused_and_the_next_one_called() -> None:

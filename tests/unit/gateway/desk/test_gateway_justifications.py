@@ -141,6 +141,8 @@ def test_both_officers_end_an_entry_from_the_next_verdict_on(desk: MemoryDesk) -
     assert asked(desk, "Turkey is cheap").result == "approved"
     first = ended(desk)
     assert ended(desk) == first | {"again": True}
+    with pytest.raises(RequestError, match=f"was ended by record {first['seq']}"):
+        entered(desk)
     assert (held := asked(desk, "Turkey is cheap")).result == "held"
     assert reasons(held) == {"NOT_JUSTIFIED"}
     sources = FairnessSources(desk.log)

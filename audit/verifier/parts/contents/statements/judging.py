@@ -108,7 +108,7 @@ class Statements:
             counts = Counter(one.id for one in self._signed)
             for name, count in sorted(counts.items()):
                 text = (
-                    f"{count} records of the statement {name}: give --officer to check who signed"
+                    f"{count} records of the statement {name}: `verify --officer` checks who signed"
                 )
                 report.say(text)
             return
