@@ -218,7 +218,7 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
     known = {"ledger", "database", "housekeeping", "engine", "fix", "settler", "orders", "book"}
-    assert set(parts) == known | {"policy", "kill", "tiles", "stops", "conduct"}
+    assert set(parts) == known | {"desk", "policy", "kill", "tiles", "stops", "conduct"}
     assert set(parts.values()) == {"ready"}
 
 
