@@ -1,6 +1,7 @@
 """The tests of fairness over a real ledger: on record through the gateway or without one."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -103,7 +104,8 @@ def test_an_outsider_repeats_a_run_and_finds_every_lie(walk_state: Path, tmp_pat
         lie(settings, results=(altered, *rows[1:])): "row 1",
         lie(settings, results=tuple(rows[1:])): "differs in",
         lie(settings, root="0" * 64): "its root is not the log's",
-        lie(settings, size=honest.size - 1): "the records have",
+        # without its last record a case may rest on the one before: then only the root tells
+        lie(settings, size=honest.size - 1): "the records have|its root is not the log's",
         lie(settings, deals=2**50): "100000 are possible",
         lie(settings, cases=honest.cases - 1): "the records have",
         lie(settings, first_day="1999-01-01", last_day="1999-01-02"): "the records have 0",
@@ -115,4 +117,4 @@ def test_an_outsider_repeats_a_run_and_finds_every_lie(walk_state: Path, tmp_pat
         (line, *_) = [
             one for one in told.splitlines() if one.startswith(f"TAMPERED: record {seq}:")
         ]
-        assert text in line
+        assert re.search(text, line), line
