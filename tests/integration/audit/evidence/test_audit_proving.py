@@ -29,6 +29,7 @@ from gateway.installation import settings as settings_module
 from gateway.installation.keys.row_keys import make_secret, permit_restored
 from gateway.installation.place import Place
 from gateway.installation.state import StateFolder
+from gateway.walk.journal.form import RECORD_RULES
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
 from tests.doubles.cosigners import WITNESSES
 
@@ -46,7 +47,9 @@ def place(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), snapshot("d0", blob), note("one"), sealed("d0"))
+        run = started()
+        run = replace(run, payload={**run.payload, "record_rules": RECORD_RULES})
+        ledger.append(run, snapshot("d0", blob), note("one"), sealed("d0"))
         ledger.checkpoint_now()
         for n in range(1, DECISIONS):
             ledger.append(snapshot(f"d{n}", blob), sealed(f"d{n}"))

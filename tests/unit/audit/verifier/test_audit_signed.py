@@ -128,5 +128,5 @@ def test_a_change_of_key_that_was_signed_for_another_ledger_is_none(
 
 @pytest.mark.parametrize("text", ["", "countersign-officer-private risk one " + "0" * 64, "x"])
 def test_what_is_no_officers_public_key_is_refused(text: str) -> None:
-    with pytest.raises(Bad, match="is not the"):
+    with pytest.raises(Bad, match="writes an officer's"):
         read_officers([("risk.pub", text)])
