@@ -115,13 +115,13 @@ class Desk:
         return decision
 
     @contextmanager
-    def handling(self, caller: Caller, *, reduces: bool = False) -> Iterator[None]:
+    def handling(self, caller: Caller) -> Iterator[None]:
         """Handle one request of an agent, under one policy, when it is its turn.
 
         Raises:
             BusyError: it would not be answered in time.
         """
-        first = reduces or caller.role is not Role.AGENT
+        first = caller.role is not Role.AGENT
         with ExitStack() as held:
             try:
                 turn = self.admission.one(caller.name, self.own.tools.plan.deadline_s, first=first)
@@ -143,7 +143,7 @@ class Desk:
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
-        with self.handling(caller, reduces=request.target_exposure_bp == 0):
+        with self.handling(caller):
             return self._submit(caller, without_listed_words(request))
 
     def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:

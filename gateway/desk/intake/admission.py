@@ -2,11 +2,13 @@
 
 The rule, which holds for everybody:
 
-- Persons and reductions go before agents' other intents.
+- Persons go before agents. What an agent calls a reduction does not: nobody has judged it yet, and
+  one who says so each time would keep all others out.
 - Within both, keys take turns, one intent each; a key's own intents keep their order. So equal keys
   wait equally, and who asks more often only waits for himself.
 - The line is short. Who finds it full, or would get his answer after his deadline at the speed that
-  the desk has, is refused at once and told when to come again; nothing of his is begun.
+  the desk has, is refused as soon as that shows and told when to come again; nothing of his is
+  begun.
 - A key that has nobody in line always finds a place, so that others cannot keep it out.
 
 Not here: how often a key may ask (`scope`), what is handled.

@@ -175,7 +175,7 @@ def test_one_who_is_never_called_leaves_the_line_when_his_time_is_over() -> None
         assert admission.now().queue == 0
 
 
-def test_persons_and_reductions_go_first() -> None:
+def test_persons_go_first() -> None:
     admission, order = Admission(1), list[str]()
 
     def ask(key: str, *, first: bool) -> None:

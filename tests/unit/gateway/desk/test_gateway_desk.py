@@ -214,3 +214,30 @@ def test_the_state_of_a_kill_is_told_with_the_parts(desk: MemoryDesk) -> None:
     }
     epoch = desk.small.desk.kill_switch.press(actor="ops", reason="drill").kill_epoch
     assert desk.small.desk.parts()["kill"] == f"in force, epoch {epoch}"
+
+
+def test_what_an_agent_calls_a_reduction_does_not_go_before_others(
+    desk: MemoryDesk, standing_still: threading.Event
+) -> None:
+    """One who says so each time would keep all others out."""
+    desk.small.keyring.issue(OTHER.name, OTHER.role)
+    own, order = desk.small.desk, list[str]()
+    with ThreadPoolExecutor(AT_ONCE + 2) as pool:
+        hands = [pool.submit(own.submit, AGENT, request(f"k{n}")) for n in range(AT_ONCE)]
+        until(lambda: own.load().waiting.handled == AT_ONCE)
+
+        def ask(caller: Caller, exposure_bp: int) -> None:
+            asked = request("mine", target_exposure_bp=exposure_bp, max_qty_lots=60)
+            own.submit(caller, asked)
+            order.append(caller.name)
+
+        hands.append(pool.submit(ask, OTHER, 2_000))  # type: ignore[arg-type]
+        until(lambda: own.load().waiting.queue == 1)
+        hands.append(pool.submit(ask, AGENT, 0))  # type: ignore[arg-type]
+        until(lambda: own.load().waiting.queue == 2)
+        line = own.admission._line.in_order()  # noqa: SLF001 - the order before anybody is called
+        assert [one.key for one in line] == [OTHER.name, AGENT.name]
+        standing_still.set()
+        for one in hands:
+            one.result()
+    assert sorted(order) == sorted([OTHER.name, AGENT.name])
