@@ -65,8 +65,8 @@ def evaluate(
 ) -> Verdict:
     """Return the verdict on an intent; never raises, whatever its arguments.
 
-    `policy` is the one verified in `state.policy_status`; its format says which rules judge. Only
-    tests pass `rules`.
+    `policy` is the one verified in `state.policy_status`; its format says which rules judge. Some
+    `rules` alone judge only where one of them is asked about: no order rests on such a verdict.
     """
     judging = rules_of(policy) if rules is None else rules
     heads = (

@@ -46,14 +46,19 @@ class MinimalEdit:
 
 
 def minimal_edit(
-    judge: Callable[[Intent], Verdict], intent: Intent, *, step_lots: int, mid_ticks: int
+    judge: Callable[[Intent], Verdict],
+    intent: Intent,
+    *,
+    step_lots: int,
+    mid_ticks: int,
+    collar: Callable[[Intent], Verdict] | None = None,
 ) -> MinimalEdit:
     """Return the minimal edit of an intent; the same arguments give the same one.
 
     `step_lots` is the smallest quantity, positive; `mid_ticks` a price at which the search for the
-    bounds begins, positive.
+    bounds begins, positive. `collar` judges by R05 alone, which costs less than `judge`.
     """
-    search = _Search(judge=judge, intent=intent, step_lots=step_lots)
+    search = _Search(judge=judge, collar=collar or judge, intent=intent, step_lots=step_lots)
     low, high = search.bounds(mid_ticks)
     if low is not None and high is not None:
         search.intent = replace(intent, limit_ticks=min(max(intent.limit_ticks, low), high))
@@ -76,6 +81,7 @@ def minimal_edit(
 @dataclass(slots=True, kw_only=True)
 class _Search:
     judge: Callable[[Intent], Verdict]
+    collar: Callable[[Intent], Verdict]
     intent: Intent
     step_lots: int
     judged: int = 0
@@ -127,7 +133,7 @@ class _Search:
 
     def _inside(self, limit_ticks: int) -> bool:
         self.judged += 1
-        verdict = self.judge(replace(self.intent, limit_ticks=limit_ticks))
+        verdict = self.collar(replace(self.intent, limit_ticks=limit_ticks))
         collars = [one for one in verdict.results if one.rule_id is RuleId.R05]
         return bool(collars) and all(
             one.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} for one in collars

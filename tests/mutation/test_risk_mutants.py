@@ -57,7 +57,7 @@ MUTANTS = (
     ("boundaries", "rules/messages/rates.py", "<= window", "< window"),
     ("boundaries", "rules/freshness.py", "ask - bid, limit=1)", "ask - bid, limit=0)"),
     ("boundaries", "rules/ai.py", "else BP - p_up", "else p_up"),
-    ("boundaries", "verdict.py", "return max(actions, default", "return min(actions, default"),
+    ("boundaries", "evaluate.py", "action = max([other", "action = min([other"),
     (
         "approved",
         "approved.py",

@@ -8,6 +8,7 @@ Not here: the search (`risk.windows.edit`).
 
 from collections import OrderedDict
 from dataclasses import replace
+from typing import Final
 
 from gateway.desk.bodies.requests import WouldPass
 from gateway.desk.intake.withheld import named
@@ -17,10 +18,13 @@ from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import CONDUCT
+from risk.rules.limits import R05
 from risk.state.book import Book, without
 from risk.state.state import RiskState
 from risk.verdict import Action
 from risk.windows.edit import PROBES, MinimalEdit, minimal_edit
+
+_COLLAR: Final = (R05,)
 
 
 def would_pass(
@@ -34,7 +38,11 @@ def would_pass(
     if type(step) is not int or step <= 0 or mid <= 0 or intent.qty_lots <= 0:
         return None
     edit = minimal_edit(
-        lambda one: evaluate(policy, state, one), intent, step_lots=step, mid_ticks=mid
+        lambda one: evaluate(policy, state, one),
+        intent,
+        step_lots=step,
+        mid_ticks=mid,
+        collar=lambda one: evaluate(policy, state, one, rules=_COLLAR),
     )
     refused = evaluate(policy, state, intent).worst
     if not openly and any(one.rule_id in CONDUCT for one in (*edit.in_the_way, *refused)):
