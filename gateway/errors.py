@@ -55,6 +55,10 @@ class GatewayError(Exception):
         return self.says.format(self=self) or super().__str__()
 
 
+_FORM_6 = 6
+"""The form in which a decision had its forecast inside."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SettingsError(GatewayError):
     """A setting is wrong; the message names it and says what to do."""
@@ -81,10 +85,16 @@ class EarlierLedgerError(GatewayError):
 
     code: ClassVar[str] = "earlier_ledger"
     says: ClassVar[str] = (
-        "the records of this ledger are of form {self.form}, which commit 932434e3 is the last to"
-        " read: keep it with that version, and begin a new ledger in a folder of its own (--state)"
+        "the records of this ledger are of form {self.form}, which commit {self.reads} is the last"
+        " to read: keep it with that version, and begin a new ledger in a folder of its own"
+        " (--state)"
     )
     form: int
+
+    @property
+    def reads(self) -> str:
+        """The last commit that reads the form."""
+        return "932434e3" if self.form < _FORM_6 else "6fbeddcd"
 
 
 @dataclass(slots=True, kw_only=True)

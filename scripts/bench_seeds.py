@@ -16,6 +16,7 @@ from typing import Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.evidence.replay.engine import DEADLINE_S, engine_of
+from gateway.evidence.replay.forecasts.past import ForecastPast
 from gateway.evidence.replay.pairs import Pairs
 from gateway.evidence.replay.past import Past, named
 from gateway.evidence.replay.replay import replayed
@@ -24,11 +25,11 @@ from gateway.installation.settings import load
 from gateway.telemetry.console import Progress
 from gateway.walk.journal.decision import IntentProposed
 from gateway.walk.journal.forecast import marginal_of
+from gateway.walk.projections.forecasts import decision_records
 from inference.engine.port import Engine, SampleRequest
 from inference.forecast.forecast import Sampled
 from inference.forecast.target import sample_target
 from inference.speculation.condense import condense
-from inference.speculation.evidence import Evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.speculation.totals import paths
 from inference.weights.registry import ModelPair, load_table
@@ -96,14 +97,14 @@ def _measured(state: Path) -> int:
     settings = load(state=state)
     with attached(settings) as place:
         ids = [one.removeprefix("decision/") for one in place.reader.streams("decision/")]
-        pair = Pairs(settings.engine.model).of(place.reader.records(stream=f"decision/{ids[0]}"))
+        pair = Pairs(settings.engine.model).of(decision_records(place.reader, ids[0]))
         table, bar, newest = load_table(pair), Progress(sys.stderr), Newest()
         steps = (step for one in ids for step in replayed(place.reader, table, one))
         sized = (s for s in steps if s[1].kind is Kind.INTENT_PROPOSED)
         first = next(sized)
-        engine_as: Evidence | None = first[0].attempt(first[1]).capture
+        engine_as = _made(*first[:2]).capture
         if engine_as is None:
-            raise SystemExit("the first decision has no forecast")
+            raise SystemExit("the table made the first decision's forecast")
         with engine_of(pair, engine_as) as engine:
             for done, (past, record, _) in enumerate(_again(first, sized)):
                 bar.show("decisions sampled again", done, len(ids))
@@ -134,7 +135,7 @@ def _decision(
     attempt, case = past.attempt(record), past.case
     if case is None or attempt.quote is None or case.attempt:
         return
-    books = past.books(account=case.tags.account, after=attempt.made_seq, before=attempt.quote_seq)
+    books = past.books(account=case.tags.account, after=attempt.taken_seq, before=attempt.quote_seq)
     book = named(books, IntentProposed.of(record).book_digest, record)
     band = past.policy.sizing.no_trade_band.value
     for n in SIZES:
@@ -151,14 +152,15 @@ def _decision(
 def _sampled(
     past: Past, record: Record, engine: Engine, pair: ModelPair, *, n: int, seed_no: int
 ) -> Sampled:
-    """Return the forecast of the decision's own prompt under another seed."""
-    case, prompt = past.opened(record)
-    evidence = past.attempt(record).capture
+    """Return the forecast of the same prompt under another seed."""
+    made = _made(past, record)
+    own, prompt = made.opened(record)
+    evidence = made.capture
     if evidence is None:
-        raise AssertionError("an intent was proposed without a forecast")
-    seed = decision_seed(bytes([seed_no]) * 32, f"{past.decision_id}.{n}", 0)
+        raise AssertionError("the table made its forecast")
+    seed = decision_seed(bytes([seed_no]) * 32, f"{made.name}.{n}", 0)
     request = SampleRequest(
-        request_id=f"seeds.{past.decision_id}.{n}.{seed_no}",
+        request_id=f"seeds.{made.name}.{n}.{seed_no}",
         prompt_ids=prompt.token_ids,
         n_tokens=len(paths(evidence)[0]),
         seeds=trajectory_seeds(seed, n),
@@ -169,14 +171,22 @@ def _sampled(
     )
     return sample_target(
         condense(engine.sample(request).capture, past.table),
-        codec=past.codec,
+        codec=made.codec,
         prompt=prompt,
-        snapshot=case.snapshot,
+        snapshot=own.snapshot,
         seed=seed,
         table=past.table,
         model_digest=pair.manifest_digest,
         capture_digest="",
     )
+
+
+def _made(past: Past, record: Record) -> ForecastPast:
+    """Return the replay of the forecast that an intent was proposed by."""
+    made = past.attempt(record).made
+    if made is None:
+        raise AssertionError("an intent was proposed without a forecast")
+    return made
 
 
 def _joined(own: Marginal, book: Book, newest: Newest, seed_no: int, n: int) -> BookPaths | None:

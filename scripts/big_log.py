@@ -1,8 +1,8 @@
 """A large ledger for measuring: real records, chains, maps and checkpoints, by the real writer.
 
 Unlike a gateway it writes large batches, from one writer, and waits for no callers. The mix:
-decisions of eight records, 32 open at a time, a FIX session that carries two messages for each, and
-a checkpoint about every 500 records.
+decisions of eight records, 32 open at a time and eight on one forecast, a FIX session that carries
+two messages for each decision, and a checkpoint about every 500 records.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ START_US = 1_545_868_800_000_000
 CHECKPOINT_EVERY = 500
 BATCHES_PER_COMMIT = 8
 OPEN_DECISIONS = 32
+DECISIONS_EACH = 8
+"""Decisions that rest on one forecast."""
 _SNAPSHOT = b"snapshot of the bench"
 
 
@@ -92,6 +94,7 @@ def _drafts() -> Iterator[Draft]:
 def _decision(number: int) -> Iterator[Draft]:
     """Yield one decision's drafts, including those in other streams."""
     name, order = f"20181227-{number:08d}", f"{number:020X}"
+    forecast_id = f"BENCH{number // DECISIONS_EACH:021d}"
 
     def draft(kind: Kind, key: str, stream: str = "", **payload: JSON) -> Draft:
         return Draft(
@@ -102,19 +105,41 @@ def _decision(number: int) -> Iterator[Draft]:
             idem_key=key,
         )
 
+    if number % DECISIONS_EACH == 0:
+        stream = f"forecast/{forecast_id}.0"
+        yield draft(
+            Kind.SNAPSHOT_TAKEN,
+            "snapshot",
+            stream,
+            run_id="bench",
+            mode="paper",
+            dev=True,
+            forecast_id=forecast_id,
+            attempt=0,
+            instrument="SPXN",
+            as_of_us=START_US + number,
+            snapshot_blob=sha256(_SNAPSHOT).hexdigest(),
+            news_digest="0" * 64,
+            bars_digest="1" * 64,
+            n_bars=1,
+            n_news=0,
+            inputs={"instrument": "SPXN"},
+        )
+        yield draft(
+            Kind.FORECAST_SEALED, "sealed", stream, mode="paper", instrument="SPXN", outcome="made"
+        )
     yield draft(
-        Kind.SNAPSHOT_TAKEN,
-        "snapshot",
+        Kind.FORECAST_TAKEN,
+        "forecast:0",
         account="desk-1",
         run_id="bench",
         mode="paper",
         dev=True,
         decision_id=name,
+        attempt=0,
         instrument="SPXN",
-        as_of_us=START_US + number,
-        snapshot_blob=sha256(_SNAPSHOT).hexdigest(),
-        news_digest="0" * 64,
-        bars_digest="1" * 64,
+        forecast_id=forecast_id,
+        forecast_attempt=0,
     )
     raw = f"8=FIX.4.4\x019=120\x0135=D\x0149=CSIGN\x0156=EMS\x0111={order}\x0138=100\x0110=000\x01"
     yield draft(

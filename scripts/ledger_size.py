@@ -36,20 +36,29 @@ PLANS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The records of a decision, or of a forecast: how many, and their bytes as made and stored."""
+
+    count: float
+    payloads: int
+    payloads_disk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """One run's sizes in bytes per decision, unless a name says otherwise."""
+    """One run's sizes in bytes: captures and blobs per forecast, indexes and disk per decision."""
 
     drafter: str
     paths: int
     horizon: int
-    decisions: int  # with a capture, including the demo agent's
+    decisions: int  # including the demo agent's
+    forecasts: int  # with a capture; several decisions may rest on one
     capture_mean: int
     capture_max: int
-    snapshot: int  # as stored
-    snapshot_disk: int  # as compressed by the database
-    records: float  # number
-    payloads: int
-    payloads_disk: int
+    blobs: int  # snapshot and paths, as made
+    blobs_disk: int  # as compressed by the database
+    of_decision: Records
+    of_forecast: Records
     indexes: int
     disk: int  # all tables with indexes and page overhead
 
@@ -85,7 +94,7 @@ def measure(state: Path, drafter: str, paths: int, horizon: int, decisions: int)
         COUNTERSIGN_ENGINE__HORIZON=str(horizon),
         COUNTERSIGN_POLICY="desk" if paths >= ALL_RULES_FROM else "first",
     )
-    added = summary["bytes_per_decision"] * (summary["forecasts"] + summary["no_forecasts"])
+    added = summary["bytes_per_decision"] * summary["decisions"]
     with _database(state) as connection:
         return _size(connection, drafter, paths, horizon, added)
 
@@ -114,36 +123,54 @@ def _size(
         " (convert_from(payload, 'UTF8')::jsonb->>'capture_bytes')::bigint AS n"
         " FROM ledger.entry WHERE kind = 'rounds_captured') AS c",
     )
-    count = int(captures[0])
+    forecasts = int(captures[0])
     blobs = _one(
         connection,
         "SELECT coalesce(sum(octet_length(data)), 0), coalesce(sum(pg_column_size(data)), 0)"
         " FROM ledger.blob WHERE NOT starts_with(encode(data, 'escape'), 'countersign.capture/')",
     )
-    entries = _one(
+    taken = _one(
         connection,
-        "SELECT count(*), sum(octet_length(payload)), sum(pg_column_size(payload)),"
-        " pg_indexes_size('ledger.entry') FROM ledger.entry WHERE stream LIKE 'decision/%'",
+        "SELECT count(DISTINCT stream), pg_indexes_size('ledger.entry')"
+        " FROM ledger.entry WHERE kind = 'forecast_taken'",
     )
+    decisions = int(taken[0])
     return Size(
         drafter=drafter,
         paths=paths,
         horizon=horizon,
-        decisions=count,
+        decisions=decisions,
+        forecasts=forecasts,
         capture_mean=int(captures[1]),
         capture_max=int(captures[2]),
-        snapshot=int(blobs[0]) // count,
-        snapshot_disk=int(blobs[1]) // count,
-        records=int(entries[0]) / count,
-        payloads=int(entries[1]) // count,
-        payloads_disk=int(entries[2]) // count,
-        indexes=int(entries[3]) // count,
-        disk=added // count,
+        blobs=int(blobs[0]) // forecasts,
+        blobs_disk=int(blobs[1]) // forecasts,
+        of_decision=_records(connection, "decision", decisions),
+        of_forecast=_records(connection, "forecast", forecasts),
+        indexes=int(taken[1]) // decisions,
+        disk=added // decisions,
     )
 
 
-def _one(connection: psycopg.Connection[tuple[Any, ...]], query: str) -> tuple[Any, ...]:
-    row = connection.execute(query.encode()).fetchone()
+def _records(connection: psycopg.Connection[tuple[Any, ...]], streams: str, count: int) -> Records:
+    """Return what the records in one sort of stream take, for each of so many."""
+    found = _one(
+        connection,
+        "SELECT count(*), sum(octet_length(payload)), sum(pg_column_size(payload))"
+        " FROM ledger.entry WHERE starts_with(stream, %s)",
+        f"{streams}/",
+    )
+    return Records(
+        count=int(found[0]) / count,
+        payloads=int(found[1]) // count,
+        payloads_disk=int(found[2]) // count,
+    )
+
+
+def _one(
+    connection: psycopg.Connection[tuple[Any, ...]], query: str, *values: str
+) -> tuple[Any, ...]:
+    row = connection.execute(query.encode(), values or None).fetchone()
     if row is None:
         raise SystemExit("the ledger is empty")
     return row
@@ -178,15 +205,13 @@ def page(sizes: list[Size]) -> str:
             "",
             "On disk is every table of the ledger with its indexes and half-filled pages, the",
             "market, order and control records of the run among them, divided by the decisions.",
-            "Write-ahead log and backups come on top. Of a decision, bytes as made and as stored:",
+            "Write-ahead log and backups come on top. Several decisions may rest on one forecast.",
+            "Of each, bytes as made and as stored; the indexes are those of all records, divided",
+            "by the decisions:",
             "",
-            "| drafter | plan | records | payloads | stored | indexes | snapshot | stored |",
-            "|---|---|---|---|---|---|---|---|",
-            *(
-                f"| {s.drafter} | {s.paths} x {s.horizon} | {s.records:.1f} | {s.payloads:,} |"
-                f" {s.payloads_disk:,} | {s.indexes:,} | {s.snapshot:,} | {s.snapshot_disk:,} |"
-                for s in sizes
-            ),
+            "| drafter | plan | number | records | payloads | stored | indexes | blobs | stored |",
+            "|---|---|---|---|---|---|---|---|---|",
+            *(row for s in sizes for row in _rows(s)),
             "",
             "## What is stored, and what is regenerated",
             "",
@@ -212,6 +237,21 @@ def page(sizes: list[Size]) -> str:
             "",
         )
     )
+
+
+def _rows(size: Size) -> tuple[str, str]:
+    """Return the lines of a run's decisions and of its forecasts."""
+    plan = f"| {size.drafter} | {size.paths} x {size.horizon} |"
+    decisions = f"{plan} {size.decisions} decisions | {_said(size.of_decision)}"
+    forecasts = f"{plan} {size.forecasts} forecasts | {_said(size.of_forecast)}"
+    return (
+        f"{decisions} | {size.indexes:,} | | |",
+        f"{forecasts} | | {size.blobs:,} | {size.blobs_disk:,} |",
+    )
+
+
+def _said(one: Records) -> str:
+    return f"{one.count:.1f} | {one.payloads:,} | {one.payloads_disk:,}"
 
 
 if __name__ == "__main__":

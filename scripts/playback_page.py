@@ -49,7 +49,7 @@ def played(state: Path, decisions: int, **settings: str) -> dict[str, Any]:
 
 def page(summary: dict[str, Any]) -> str:
     """Return the page."""
-    decisions = summary["forecasts"] + summary["no_forecasts"]
+    decisions = summary["decisions"]
     return "\n".join(
         (
             "# One run of the playback",

@@ -154,7 +154,7 @@ def decided(bench: Bench, session: PlaybackSession) -> dict[str, Any]:
         ).forecast.expected_1e8
         if session.index % WEIGHED == 0:
             question = RowQuestion(
-                attempt=0,
+                name="own",
                 evidence=evidence,
                 prompt_ids=prompt.token_ids,
                 model_digest=bench.pair.manifest_digest,

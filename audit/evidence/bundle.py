@@ -1,14 +1,15 @@
 """One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
 
-It holds the decision's records, those they refer to (policy, run, model, basket, FIX, clock), the
-stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
-FIX messages as text, and a copy of `verify.py` for reading. The checkpoint is the first that covers
-the decision. If witnesses cosigned only a later one, that one is added with a consistency proof.
-Two builds of a decision have equal bytes unless a cosignature came between them.
+It holds the decision's records, the forecasts that they name with every earlier attempt, what
+these refer to (policy, run, model, basket, FIX, clock), the stream-head map that shows where the
+decision ends, inclusion proofs, the checkpoint, the blobs, FIX messages as text, and a copy of
+`verify.py` for reading. The checkpoint is the first that covers the decision. If witnesses cosigned
+only a later one, that one is added with a consistency proof. Two builds of a decision have equal
+bytes unless a cosignature came between them.
 """
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from audit.errors import LedgerError
@@ -34,6 +35,8 @@ _HARMLESS = {
     Kind.RUN_FINISHED,
 }
 """Kinds of the control stream that reveal nothing about other decisions or readers."""
+_MAPS_MOST = 64
+"""Records of the control stream, at most, by which a bundle shows where an index ended."""
 
 
 class NotYetSignedError(LedgerError):
@@ -70,9 +73,12 @@ def build_bundle(
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
-    opened = list(opened_sheets(reader, own))
-    harmless = [*opened, *baskets_of(reader, own)]
-    context += [*harmless, *seeds_of(reader, own, checkpoint.size, harmless)]
+    harmless = [*opened_sheets(reader, own), *baskets_of(reader, own)]
+    attempts = [*attempts_of(reader, own)]
+    context += [*harmless, *seeds_of(reader, attempts, checkpoint.size, harmless)]
+    context += indexes_of(reader, own, checkpoint.size, harmless)
+    for attempt in attempts:
+        context += [*attempt, *context_of(reader, attempt)]
     context += [*disavowals, *annotations_of(reader, decision_id)]
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
@@ -139,25 +145,48 @@ def baskets_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
                     yield found
 
 
+def attempts_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[tuple[Record, ...]]:
+    """Yield the records of each attempt at a forecast that a decision names, and of those before.
+
+    The attempts at one forecast are in their order.
+    """
+    named: dict[str, int] = {}
+    for record in own:
+        if record.kind is Kind.FORECAST_TAKEN and record.body.get("forecast_id"):
+            forecast_id = str(record.body["forecast_id"])
+            number = int(str(record.body.get("forecast_attempt", 0)))
+            named[forecast_id] = max(number, named.get(forecast_id, 0))
+    for forecast_id, last in named.items():
+        for number in range(last + 1):
+            records = tuple(reader.records(stream=f"forecast/{forecast_id}.{number}"))
+            if not records:
+                raise LedgerError(f"no forecast {forecast_id}.{number}")
+            yield records
+
+
 def seeds_of(
-    reader: LedgerReader, own: Sequence[Record], size: int, given: Sequence[Record] = ()
+    reader: LedgerReader,
+    attempts: Iterable[Sequence[Record]],
+    size: int,
+    given: Sequence[Record] = (),
 ) -> Iterator[Record]:
     """Yield the records that show from which checkpoints the seeds came (decision 037).
 
-    For each seed: the map that ends its root's tree, and the control stream from there to the first
-    record after the decision's opening one. If a record between them reveals something about
-    others, only the map is shown, and the verifier says that it cannot check the seed. `own` are
-    the decision's records, `size` is that of the bundle's tree; `given` are in the bundle anyway.
+    For each forecast: the map that ends its root's tree, and the control stream from there to the
+    first record after the one that opened its first attempt. If a record between them reveals
+    something about others, only the map is shown, and the verifier says that it cannot check the
+    seed. `attempts` are as `attempts_of` yields them, `size` is that of the bundle's tree; `given`
+    are in the bundle anyway.
     """
     harmless = frozenset(record.seq for record in given)
-    opened = own[0].seq
-    for record in own:
-        if record.kind is Kind.APPROVAL_GIVEN:
-            opened = record.seq
-        elif record.kind is Kind.FORECAST_REQUESTED and "seed_rule" in record.body:
-            last = reader.record(int(str(record.body["seed_size"])) - 1)
-            if last is not None and last.kind is Kind.STREAM_HEADS:
-                yield from _line(reader, last, opened, size, harmless)
+    opened: dict[str, int] = {}
+    for records in attempts:
+        first = opened.setdefault(records[0].stream.rpartition(".")[0], records[0].seq)
+        for record in records:
+            if record.kind is Kind.FORECAST_REQUESTED:
+                last = reader.record(int(str(record.body["seed_size"])) - 1)
+                if last is not None and last.kind is Kind.STREAM_HEADS:
+                    yield from _line(reader, last, first, size, harmless)
 
 
 def _line(
@@ -173,6 +202,58 @@ def _line(
         if record.seq > opened:
             break
     yield from found
+
+
+def indexes_of(
+    reader: LedgerReader, own: Sequence[Record], size: int, given: Sequence[Record] = ()
+) -> Iterator[Record]:
+    """Yield the records that show that no forecast was passed over.
+
+    For each forecast that a decision names: its instrument's index from the line by which it stands
+    to the first line after the decision named it. If there is none in the bundle's tree, of `size`,
+    the control stream from the last line on to the next map after the decision, which names no
+    later line. If that reveals something about others, or is long, it is not shown, and the
+    verifier says that it cannot check the end. `given` are in the bundle anyway.
+    """
+    harmless = frozenset(record.seq for record in given)
+    for taken in own:
+        if taken.kind is not Kind.FORECAST_TAKEN or taken.body.get("of_seq") is None:
+            continue
+        index, lines = f"instrument/{taken.body['instrument']}", []
+        named = (taken.body.get("forecast_id"), taken.body.get("forecast_attempt", 0))
+        for line in reader.records(stream=index, before_seq=taken.seq, newest_first=True):
+            lines.append(line)
+            stands = line.body["event"] in verify.STANDS
+            if stands and (line.body["forecast_id"], line.body["attempt"]) == named:
+                break
+        after = reader.records(stream=index, after_seq=taken.seq, before_seq=size, limit=1)
+        yield from lines
+        ends = tuple(after) or (*_index_end(reader, lines[:1], taken, size, harmless),)
+        yield from ends
+
+
+def _index_end(
+    reader: LedgerReader,
+    last: Sequence[Record],
+    taken: Record,
+    size: int,
+    harmless: frozenset[int],
+) -> Iterator[Record]:
+    """Yield the control stream from before an index's last line to the first map after `taken`."""
+    found: list[Record] = []
+    for line in last:
+        found += reader.records(stream="control", before_seq=line.seq, limit=1, newest_first=True)
+        found += reader.records(
+            stream="control", after_seq=line.seq, before_seq=size, limit=_MAPS_MOST
+        )
+    shown: list[Record] = []
+    for record in found:
+        if record.kind not in _HARMLESS and record.seq not in harmless:
+            return
+        shown += whole_map(reader, record) if record.kind is Kind.STREAM_HEADS else (record,)
+        if record.seq > taken.seq and record.kind is Kind.STREAM_HEADS:
+            yield from shown
+            return
 
 
 def covering(reader: LedgerReader, seq: int) -> Checkpoint:

@@ -10,6 +10,7 @@ class Kind(StrEnum):
     """Every kind of record there is, in the order of the journal."""
 
     INTENT_RECEIVED = "intent_received"
+    FORECAST_TAKEN = "forecast_taken"
     GJR_MADE = "gjr_made"
     QUOTE_TAKEN = "quote_taken"
     INTENT_PROPOSED = "intent_proposed"
@@ -18,6 +19,8 @@ class Kind(StrEnum):
     DECISION_SEALED = "decision_sealed"
     OPERATOR_NOTE = "operator_note"
     SNAPSHOT_TAKEN = "snapshot_taken"
+    FORECAST_SEALED = "forecast_sealed"
+    FORECAST_LISTED = "forecast_listed"
     MODE_CHOSEN = "mode_chosen"
     FORECAST_REQUESTED = "forecast_requested"
     ROUNDS_CAPTURED = "rounds_captured"
@@ -120,7 +123,11 @@ ROWS = """
 intent_received decision/
     account client_key decision_id dev mode request run_id attempt? author? basket_id? flattens?
     instrument? origin? policy_digest? policy_version? scope_digest? session_index? strategy?
-gjr_made decision/
+forecast_taken decision/
+    account attempt decision_id dev instrument mode run_id author? forecast_attempt? forecast_id?
+    missing? narrative? narrative_as_of_us? of_leaf? of_seq? policy_digest? policy_version?
+    session_date? session_index? strategy?
+gjr_made forecast/
     attempt fitter? forecast? missing? paths_blob?
 quote_taken decision/
     ask_ticks bid_ticks instrument market_time_us digest? phase? seq_gap? session? session_date?
@@ -139,28 +146,32 @@ decision_sealed decision/
     outcome elapsed_us? instrument? policy_digest? policy_version? reason?
 operator_note control
     text author?
-snapshot_taken decision/
-    account as_of_us bars_digest decision_id dev instrument mode news_digest run_id snapshot_blob
-    author? client_key? n_bars? n_news? narrative? narrative_as_of_us? news? policy_digest?
-    policy_version? session_date? session_index? strategy?
-mode_chosen decision/
+snapshot_taken forecast/
+    as_of_us attempt bars_digest dev forecast_id inputs instrument mode n_bars n_news news_digest
+    run_id snapshot_blob policy_digest? policy_version?
+forecast_sealed forecast/
+    instrument outcome
+forecast_listed instrument/
+    again attempt event forecast_id instrument
+mode_chosen forecast/
     accepted_pm attempt cause chosen divergence events instrument look_ahead look_ahead_cause most
     paths regime tokens usual_paths
-forecast_requested decision/
+forecast_requested forecast/
     attempt codec_digest deadline_ms drafter n_tokens prompt_digest prompt_ids seed_root seed_size
     seeds spec_k template allowed_range? bar_us? drafts_first? horizon? model_digest? news_twin?
     prompt? seed_rule? sigma?
-rounds_captured decision/
+rounds_captured forecast/
     accepted capture_blob drafted positions rounds attempt? capture_bytes? drafter? elapsed_us?
     mean_accepted? plain_fallback? table_digest?
-news_twin_made decision/
+news_twin_made forecast/
     attempt prompt_digest accepted? capture_blob? capture_bytes? drafted? drafter? elapsed_us?
-    forecast? mean_accepted? missing? plain_fallback? positions? rounds? table_digest?
-forecast_failed decision/
+    forecast? mean_accepted? mean_error_1e8? missing? own_shortfall_1e8? paths_blob? plain_fallback?
+    positions? rounds? shortfall_1e8? table_digest?
+forecast_failed forecast/
     detail reason attempt? elapsed_us? source?
-placebo_made decision/
+placebo_made forecast/
     forecast attempt? capture_blob? digest? elapsed_us? paths_blob? reason?
-forecast_made decision/
+forecast_made forecast/
     forecast attempt? capture_digest? digest? dropped? elapsed_us? kept? paths_blob? verdicts_blob?
 order_sending decision/ section
     account approving_seq cl_ord_id fields kill_epoch send_before_us approving_leaf? decided_us?

@@ -36,6 +36,8 @@ class StreamClass(StrEnum):
     CONTROL = "control"
     MARKET = "market/"
     DECISION = "decision/"
+    FORECAST = "forecast/"
+    INSTRUMENT = "instrument/"
     SESSION = "session/"
     CASE = "case/"
 

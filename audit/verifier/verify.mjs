@@ -808,23 +808,24 @@ const KIND = /^[a-z_]{1,64}$/;
 //KINDS-BEGIN written by `make verifier`
 /** The kinds of version 1 that this file interprets; of others it verifies the bytes only. */
 export const KINDS = new Set(`
-  intent_received gjr_made quote_taken intent_proposed placebo_judged gjr_judged decision_sealed
-  operator_note snapshot_taken mode_chosen forecast_requested rounds_captured news_twin_made
-  forecast_failed placebo_made forecast_made order_sending order_sent order_refused order_unknown
-  order_withdrawn order_reported order_ended cancel_requested cancel_ended replace_requested
-  replace_sent replace_ended verdict_given approval_requested approval_resumed approval_given
-  approval_refused reservation_released fix_inbound fix_anomaly session_event foreign_reported
-  processes_agreed policy_announced feed_condition run_finished run_started instrument_listed
-  engine_event witness_event policy_activated model_loaded mark_taken ledger_restored
-  book_difference difference_resolved book_adjusted kill_drilled kill_pressed kill_outcome
-  kill_released cancel_sent mode_entered digests_registered promotion_tested model_promoted
-  stop_begun stop_ended cancel_all_asked flatten_asked cancel_all_outcome read_recorded
-  access_refused receipt_key agent_scoped alarm_lost review_drawn review_answered override_granted
-  override_ended decision_annotated forecast_scored policy_tried case_opened case_noted case_moved
-  swaps_tested justification_entered justification_ended publication_noted publication_ended
-  fairness_tested fairness_agreed order_allocated basket_received basket_decided rows_accepted
-  key_rotated key_revoked key_destroyed officer_key_changed record_disavowed stream_heads
-  hold_placed hold_lifted retention_expired subject_erased personal_disclosed clock_observed
+  intent_received forecast_taken gjr_made quote_taken intent_proposed placebo_judged gjr_judged
+  decision_sealed operator_note snapshot_taken forecast_sealed forecast_listed mode_chosen
+  forecast_requested rounds_captured news_twin_made forecast_failed placebo_made forecast_made
+  order_sending order_sent order_refused order_unknown order_withdrawn order_reported order_ended
+  cancel_requested cancel_ended replace_requested replace_sent replace_ended verdict_given
+  approval_requested approval_resumed approval_given approval_refused reservation_released
+  fix_inbound fix_anomaly session_event foreign_reported processes_agreed policy_announced
+  feed_condition run_finished run_started instrument_listed engine_event witness_event
+  policy_activated model_loaded mark_taken ledger_restored book_difference difference_resolved
+  book_adjusted kill_drilled kill_pressed kill_outcome kill_released cancel_sent mode_entered
+  digests_registered promotion_tested model_promoted stop_begun stop_ended cancel_all_asked
+  flatten_asked cancel_all_outcome read_recorded access_refused receipt_key agent_scoped alarm_lost
+  review_drawn review_answered override_granted override_ended decision_annotated forecast_scored
+  policy_tried case_opened case_noted case_moved swaps_tested justification_entered
+  justification_ended publication_noted publication_ended fairness_tested fairness_agreed
+  order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked key_destroyed
+  officer_key_changed record_disavowed stream_heads hold_placed hold_lifted retention_expired
+  subject_erased personal_disclosed clock_observed
 `.trim().split(/\s+/));
 //KINDS-END
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
@@ -1038,9 +1039,9 @@ function judgeMaps(report, maps, size, others) {
   close();
 }
 
-/** Require the record that ends a decision. */
-function judgeSeal(report, stream, headers) {
-  const seals = headers.filter((header) => header.kind === "decision_sealed");
+/** Require the record that ends a decision, or an attempt at a forecast. */
+function judgeSeal(report, stream, headers, kind = "decision_sealed") {
+  const seals = headers.filter((header) => header.kind === kind);
   if (!seals.length) report.find(INCOMPLETE, `${stream} is not sealed`);
   else if (!seals.some(known)) report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0].seq);
 }
@@ -2356,8 +2357,10 @@ class OfficersWord {
 
 //STATEMENTS-BEGIN written by `make verifier`
 const STATEMENTS = {
-  run: ["*", "decision"],
+  run: ["*", "decision", "forecast"],
   decision: ["decision", "order_allocated"],
+  forecast: ["forecast_failed", "forecast_made", "forecast_requested", "forecast_sealed", "forecast_taken", "gjr_made", "intent_proposed", "mode_chosen", "news_twin_made", "placebo_made", "rounds_captured", "snapshot_taken"],
+  index: ["*", "forecast_listed", "forecast_taken"],
   intent: ["intent_proposed"],
   verdict: ["verdict_given"],
   hold: ["approval_given", "approval_refused", "approval_requested", "verdict_given"],
@@ -2457,7 +2460,12 @@ function* differing(stated, wanted, words) {
   for (const [name, value] of wanted) if (!same(stated[name], value)) yield `its ${name} is not ${words}`;
 }
 
-const newDecision = () => ({ records: 0, gap: false, account: null, request: {}, author: null, proposed: null, verdicts: new Map(), agreed: null, order: null });
+const newDecision = () => ({ records: 0, gap: false, account: null, request: {}, author: null, taken: null, proposed: null, verdicts: new Map(), agreed: null, order: null });
+
+/** The lines of an index from which on a forecast stands; a line, and the records that have one right after them. */
+const STANDS = ["made", "again"], LISTED = ["snapshot_taken", "forecast_sealed", "forecast_listed"];
+const newIndex = () => ({ records: 0, gap: false, stands: null, made: new Map(), again: new Map() });
+const newAttempt = (gap = false) => ({ records: 0, gap, inputs: null, requested: false, made: null, source: null, failed: null, outcome: "" });
 
 /** The fields of an ExecutionReport that a record of it repeats. */
 const REPORT_TAGS = new Map(Object.entries({
@@ -2591,6 +2599,11 @@ class Seen {
   fees = new Map(); // what a trade charged, in minor units, by the record that booked it
   acts = new Map();
   held = new Positions();
+  attempts = new Map(); // at forecasts, each by its stream
+  indexes = new Map(); // of instruments, each by its stream
+  last = -1; // the number of the last record
+  awaited = null; // the line of an index that must come right after it
+  unread = false; // whether it is of a version of these kinds that is not known here
   modes = new Set();
   mode = "";
   modeSeq = -1;
@@ -2609,9 +2622,21 @@ class Seen {
   }
 
   /** Note that a record comes, before it is judged. */
-  enter({ log, seq, place, decision, body, leaf }) {
+  enter({ log, seq, stream, place, decision, body, leaf }) {
     this.log = log;
     if (seq === 0) this.first = hex(leaf);
+    if (stream.startsWith("forecast/")) {
+      if (!this.attempts.has(stream)) this.attempts.set(stream, newAttempt());
+      const attempt = this.attempts.get(stream);
+      attempt.gap ||= attempt.records !== place;
+      attempt.records += 1;
+    }
+    if (stream.startsWith("instrument/")) {
+      if (!this.indexes.has(stream)) this.indexes.set(stream, newIndex());
+      const index = this.indexes.get(stream);
+      index.gap ||= index.records !== place;
+      index.records += 1;
+    }
     if (!decision) return;
     if (!this.decisions.has(decision)) this.decisions.set(decision, newDecision());
     const own = this.decisions.get(decision);
@@ -2651,8 +2676,14 @@ class Seen {
   /** Fold a record, after it was judged. */
   take(one) {
     this.held.take(one);
+    Object.assign(this, { last: one.seq, awaited: lineAfter(one), unread: false });
     Object.hasOwn(TAKEN, one.kind) && TAKEN[one.kind](this, one);
     if (ENDABLE.has(one.kind)) this.acts.set(one.seq, [one.kind, hex(one.leaf), one.body.ref ?? null]);
+  }
+
+  /** Note a record of which only the bytes were verified: it may be a line of an index, or have one. */
+  skip({ kind, seq }) {
+    if (LISTED.includes(kind)) Object.assign(this, { last: seq, awaited: null, unread: true });
   }
 }
 
@@ -2679,8 +2710,37 @@ const TAKEN = {
   intent_received(seen, one) {
     Object.assign(seen.of(one), { request: objectIn(one.body.request), author: one.body.author ?? null });
   },
-  snapshot_taken(seen, one) {
-    seen.of(one).author ??= one.body.author ?? null;
+  forecast_taken(seen, one) {
+    const own = seen.of(one), { instrument = null, of_seq = null, author = null } = one.body; // eslint-disable-line camelcase
+    own.taken = { instrument, of_seq }; // eslint-disable-line camelcase
+    own.author ??= author;
+  },
+  snapshot_taken(seen, { stream, body }) {
+    const own = seen.attempts.get(stream);
+    if (own) own.inputs = objectIn(body.inputs);
+  },
+  forecast_requested(seen, { stream }) {
+    const own = seen.attempts.get(stream);
+    if (own) own.requested = true;
+  },
+  forecast_failed(seen, { stream, body: { reason = null } }) {
+    const own = seen.attempts.get(stream);
+    if (own) own.failed = reason;
+  },
+  forecast_made(seen, { stream, seq, body, leaf }) {
+    const own = seen.attempts.get(stream);
+    if (own) Object.assign(own, { made: [seq, hex(leaf)], source: objectIn(body.forecast).source ?? null });
+  },
+  forecast_sealed(seen, { stream, body: { outcome = null } }) {
+    const own = seen.attempts.get(stream);
+    if (own) own.outcome = outcome;
+  },
+  forecast_listed(seen, { stream, body: { event = null, attempt = null, forecast_id: id = null } }) {
+    const index = seen.indexes.get(stream), name = said(id);
+    if (!index) return;
+    if (event === "made") index.made.set(name, attempt);
+    if (event === "again") index.again.set(name, (index.again.get(name) ?? 0) + 1);
+    if (STANDS.includes(event)) index.stands = [name, attempt];
   },
   intent_proposed(seen, one) {
     seen.of(one).proposed = objectIn(one.body.intent);
@@ -2692,7 +2752,7 @@ const TAKEN = {
     seen.of(one).verdicts.set(one.seq, { ...kept, held_by: heldBy(objectIn(verdict)) });
   },
   approval_given(seen, one) {
-    seen.of(one).agreed = objectIn(one.body.band);
+    Object.assign(seen.of(one), { agreed: objectIn(one.body.band), taken: null });
   },
   order_sending(seen, one) {
     const own = seen.of(one), intent = objectIn(own.verdicts.get(numberOr(one.body.approving_seq))?.intent), fields = fieldsOfOrder(one.body);
@@ -2720,7 +2780,7 @@ const TAKEN = {
   decision_sealed(seen, one) {
     const own = seen.of(one);
     own.verdicts.clear();
-    Object.assign(own, { request: {}, proposed: null, agreed: null });
+    Object.assign(own, { request: {}, proposed: null, agreed: null, taken: null });
   },
   fix_inbound(seen, { stream, body }) {
     seen.messages.set(keyOf(stream, said(body.offset)), messageOf(body));
@@ -2755,6 +2815,158 @@ const WORDS_OF_ORDER = [1, 15, 38, 40, 44, 54, 55, 59]; // the fields that a bro
 const RAW_MAX = 8192, BY_BOTH = ["breaker", "secure"], RISKS = new Map([["paper", 0], ["shadow", 0], ["pilot", 1], ["live", 2]]);
 const SIGNATURE = /^[0-9a-f]{128}$/;
 const OTHER_SIDE = new Map([["BUY", "SELL"], ["SELL", "BUY"]]);
+
+const FORECAST_ATTEMPT = /^forecast\/([A-Z2-7]{26})\.(0|[1-9][0-9]{0,8})$/;
+
+/** Return the forecast and the attempt that a stream is named by; null for other streams. */
+function attemptIn(stream) {
+  const [, id, number] = FORECAST_ATTEMPT.exec(stream) ?? [];
+  return id === undefined ? null : { id, number: Number(number) };
+}
+
+/** Return the id of the forecast of some inputs: 130 bits of their digest in base32. */
+async function forecastName(inputs) {
+  const bits = Array.from(await sha256(utf8(canonical(inputs))), (byte) => byte.toString(2).padStart(8, "0")).join("");
+  return Array.from({ length: 26 }, (_, i) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[parseInt(bits.slice(5 * i, 5 * i + 5), 2)]).join("");
+}
+
+/** Yield what is wrong with a record of an attempt's stream. */
+async function* attemptFaults(seen, one) {
+  const { kind, stream, body } = one, named = attemptIn(stream);
+  if (!named) {
+    yield "it is in no forecast's stream";
+    return;
+  }
+  if (body.attempt !== undefined && !same(body.attempt, named.number)) yield "its attempt is not that of its stream";
+  if (kind === "snapshot_taken") yield* openingFaults(seen, body, named);
+  const own = seen.attempts.get(stream) ?? newAttempt(true);
+  if (own.gap) return;
+  if (own.outcome !== "") yield "its forecast is sealed before it";
+  else if ((own.inputs === null) !== (kind === "snapshot_taken")) yield "its forecast does not begin with its inputs, once";
+  else if (own.inputs !== null) yield* stepFaults(own, own.inputs, one);
+}
+
+async function* openingFaults(seen, body, { id, number }) {
+  const inputs = objectIn(body.inputs);
+  if (body.forecast_id !== id) yield "it names another forecast than its stream";
+  if ((await forecastName(inputs)) !== id) yield "its forecast_id is not that of its inputs";
+  if (!same(inputs.snapshot, body.snapshot_blob)) yield "its snapshot_blob is not among its inputs";
+  if (!same(inputs.instrument, body.instrument)) yield "its instrument is not among its inputs";
+  if (!number) return;
+  const before = endedAttempt(seen, `forecast/${id}.${number - 1}`);
+  if (before && !mayBeFollowed(before)) yield "the attempt before it has no failure on record";
+  else if (!before && seen.whole) yield "the attempt before it is not on record";
+}
+
+/** Return an attempt of which all is here; in a bundle its end too, which is asked for there. */
+function endedAttempt(seen, stream) {
+  const found = seen.attempts.get(stream);
+  return found && !found.gap && found.inputs && (seen.whole || found.outcome !== "") ? found : null;
+}
+
+/** Return whether another attempt may be made: this one failed, or the table answered alone. */
+const mayBeFollowed = ({ outcome, source }) => (outcome === "made" ? source === "table" : ["failed", "abandoned"].includes(outcome));
+
+/** Yield what a record says of an attempt that the records before it do not. */
+function* stepFaults(own, inputs, { kind, body }) {
+  if (kind === "forecast_requested") {
+    if (own.requested) yield "its forecast was asked for before";
+    if (!same(body.prompt_digest, inputs.prompt)) yield "its prompt is not among the inputs";
+    if (!same(body.codec_digest, inputs.codec)) yield "its codec is not among the inputs";
+  } else if (kind === "forecast_made") {
+    yield* madeFaults(own, inputs, objectIn(body.forecast));
+  } else if (kind === "forecast_sealed") {
+    if (!same(body.instrument, inputs.instrument)) yield "its instrument is not that of the inputs";
+    const allowed = own.made ? ["made"] : ["abandoned", ...(own.failed === null ? [] : ["failed"])];
+    if (!allowed.includes(body.outcome)) yield "its outcome does not follow from the records before it";
+  }
+}
+
+function* madeFaults(own, inputs, forecast) {
+  const { source } = forecast;
+  if (!own.requested) yield "its forecast was not asked for";
+  if (own.made) yield "its forecast was made before";
+  if (source === "table" && own.failed === null) yield "the table answers alone, and no failure is on record";
+  if (!["table", "target"].includes(source)) yield "it has another source than target or table";
+  const wanted = [["instrument", inputs.instrument], ["codec_digest", inputs.codec], ["model_digest", source === "table" ? inputs.table : inputs.model]];
+  yield* differing(forecast, wanted, "that of the inputs");
+}
+
+/** Yield what is wrong with the forecast, or with the failure, that a decision names. */
+function* takenFaults(seen, { seq, body }) {
+  const { of_seq: ofSeq = null, missing = "", forecast_id: id = "", forecast_attempt: number = 0 } = body;
+  if (isGiven(missing) === (ofSeq !== null)) {
+    yield "it must name either a forecast or why there is none";
+    return;
+  }
+  if (id === "" && isGiven(missing)) return; // nothing could be asked for
+  const stream = `forecast/${said(id)}.${said(number)}`, found = endedAttempt(seen, stream);
+  if (!attemptIn(stream) || !isInteger(number)) {
+    yield "it names no attempt at a forecast";
+    return;
+  }
+  if (ofSeq !== null && !(isInteger(ofSeq) && ofSeq < seq)) yield "its forecast is not before it";
+  if (found) yield* namedFaults(found, body, missing);
+  else if (seen.whole) yield "the attempt that it names is not on record before it";
+}
+
+/** Yield what a decision says of an attempt that the attempt's own records do not. */
+function* namedFaults({ inputs, outcome, failed, made }, { instrument, of_seq: ofSeq, of_leaf: ofLeaf }, missing) {
+  if (!same(inputs.instrument, instrument)) yield "its forecast is of another instrument";
+  if (isGiven(missing)) {
+    if (outcome !== "failed" || !same(failed, missing)) yield "the attempt that it names did not fail so";
+  } else if (outcome !== "made" || !same(made, [ofSeq ?? null, ofLeaf ?? null])) {
+    yield "the record that it names is not the forecast that was made";
+  }
+}
+
+/** Yield why an intent rests on no forecast of its instrument. */
+function* unfounded(seen, one) {
+  const { gap, taken } = seen.of(one), intent = objectIn(one.body.intent);
+  if (gap) return;
+  if (taken === null || taken.of_seq === null) yield "no forecast was taken before it";
+  else if (Object.keys(intent).length && !same(intent.instrument, taken.instrument)) yield "its forecast is of another instrument";
+}
+
+/** Return the line of the index that a record has right after it; null if it has none. */
+function lineAfter({ kind, stream, body: { instrument = null, outcome = null } }) {
+  const named = attemptIn(stream);
+  if (!named || !["snapshot_taken", "forecast_sealed"].includes(kind)) return null;
+  const event = kind === "snapshot_taken" ? "opened" : outcome;
+  return [["instrument", instrument], ["event", event], ["again", 0], ["forecast_id", named.id], ["attempt", named.number]];
+}
+
+const PASSED_OVER = "a forecast that stood was passed over";
+
+/** Yield what the index of an instrument says, or lacks, that other records do not. */
+function* indexFaults(seen, one) {
+  const { seq, kind, stream, body } = one, beside = seq === seen.last + 1, wanted = beside || seen.whole ? seen.awaited : null;
+  if (wanted && !(beside && kind === "forecast_listed")) yield `record ${seen.last} has no line of its index right after it`;
+  if (kind === "forecast_taken" && seen.whole) yield* passedOver(seen, body);
+  if (kind !== "forecast_listed") return;
+  if (stream !== `instrument/${said(body.instrument ?? null)}`) yield "it is in the index of another instrument";
+  if (wanted && beside) yield* differing(body, wanted, "that of the record before it");
+  else if (body.event === "again") yield* againFaults(seen.indexes.get(stream), body);
+  else if ((beside && !seen.unread) || (seen.whole && !beside)) yield "what it lists is not the record before it";
+}
+
+/** Yield why a forecast does not stand again from here on. */
+function* againFaults(own, { forecast_id: id = null, attempt = null, again = null }) {
+  if (!own || own.gap) return;
+  const name = said(id), made = own.made.get(name) ?? null;
+  if (made === null || !same(made, attempt)) yield "it names no forecast that was made before";
+  if (own.stands !== null && own.stands[0] === name) yield "the forecast that it names stood already";
+  if (!same(again, (own.again.get(name) ?? 0) + 1)) yield "its count is not the next one";
+}
+
+/** Yield that a decision names another forecast than the one that stood. */
+function* passedOver(seen, { missing, of_seq: ofSeq = null, instrument = null, forecast_id: id = null, forecast_attempt: attempt = 0 }) {
+  if (isGiven(missing) || ofSeq === null) return;
+  const own = seen.indexes.get(`instrument/${said(instrument)}`);
+  if (own?.gap) return;
+  if (!own || own.stands === null) yield "no forecast of its instrument stood";
+  else if (!same(own.stands, [id, attempt])) yield PASSED_OVER;
+}
 
 /** Return the rules that a policy names for an instrument, and whether each is armed. */
 function armingOf(policy, symbol) {
@@ -2934,15 +3146,16 @@ function* byBoth(seen, body) {
 
 /** The function of each statement that no class of its own judges: what contradicts it in a record. */
 export const JUDGES = {
-  * run(seen, { kind, body, decision }) {
+  * run(seen, { kind, body, stream }) {
+    const walked = /^(decision|forecast)\//.test(stream);
     if (["run_started", "mode_entered"].includes(kind)) return;
     if (body.run_id === undefined) {
-      if (seen.whole && decision && isGiven(body.mode) && !seen.modes.has(said(body.mode))) yield "its mode is that of no run on record before it";
+      if (seen.whole && walked && isGiven(body.mode) && !seen.modes.has(said(body.mode))) yield "its mode is that of no run on record before it";
       return;
     }
     const run = seen.runs.get(said(body.run_id));
     if (!run) {
-      if (seen.whole && decision) yield "its run is not on record before it";
+      if (seen.whole && walked) yield "its run is not on record before it";
       return;
     }
     yield* differing(body, ["mode", "dev"].filter((name) => body[name] !== undefined).map((name) => [name, run[name]]), "that of its run");
@@ -2953,6 +3166,16 @@ export const JUDGES = {
     if (!decision) return;
     if (body.decision_id !== undefined && body.decision_id !== decision) yield "it names another decision than its stream";
     if (body.account !== undefined && !own.gap && !same(body.account, own.account)) yield "its account is not that of its decision";
+  },
+
+  async* forecast(seen, one) {
+    if (one.kind === "forecast_taken") yield* takenFaults(seen, one);
+    else if (one.kind === "intent_proposed") yield* unfounded(seen, one);
+    else yield* attemptFaults(seen, one);
+  },
+
+  * index(seen, one) {
+    yield* indexFaults(seen, one);
   },
 
   async* intent(seen, one) {
@@ -3383,8 +3606,14 @@ class Statements {
     }
   }
 
+  /** Note a record of which only the bytes were verified. */
+  skip(header) {
+    this.seen.skip(header);
+  }
+
   /** Check what officers signed; `spans` has their keys with the record they count from. */
   async finish(report, spans) {
+    if (this.seen.whole && this.seen.awaited) report.find(INCOMPLETE, "index: the log ends before the line of its last record", this.seen.last);
     if (!spans.length) {
       const counts = new Map();
       for (const { id } of this.#signed) counts.set(id, (counts.get(id) ?? 0) + 1);
@@ -3523,10 +3752,12 @@ async function judgeBundle(report, bytes, trust, options) {
     disclosed.see(report, record.header);
   }
   await judgeStream(report, stream, bundle.records, signed.size);
+  await judgeForecasts(report, bundle.records);
+  judgeStanding(report, stream, bundle.records);
   judgeContext(report, stream, bundle.records);
   await judgeBlobs(report, bundle);
   for (const record of bundle.records) record.upTo = await rootUpTo(record.leaf, record.header.seq, signed.size, record.path);
-  await judgeSeeds(report, stream, bundle.records);
+  await judgeSeeds(report, bundle.records);
   await judgeWords(report, bundle.records, options);
   const digest = hex(await sha256(bundle.verifier));
   report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
@@ -3541,7 +3772,10 @@ async function judgeWords(report, records, { fills: broker, officers }) {
   const approvals = new Approvals(), fills = new Fills(broker, false), signed = new OfficersWord(officers), baskets = new Baskets();
   const statements = new Statements(false);
   for (const { header, payload, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
-    if (!known(header)) continue;
+    if (!known(header)) {
+      statements.skip(header);
+      continue;
+    }
     approvals.see(report, header, payload, leaf);
     fills.see(report, header, payload, leaf);
     await statements.see(report, header, payload, leaf);
@@ -3568,13 +3802,82 @@ async function judgeStream(report, stream, records, size) {
   judgeSeal(report, stream, own.map(({ header }) => header));
 }
 
-// ---- where seeds come from -------------------------------------------------------------------------
-// Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record, for a
-// renewal before its approval record. Every checkpoint ends with a stream-head map, a record of the
-// dense and chained stream `control`: the log itself shows that no checkpoint stood between.
+/** Check that each attempt at a forecast is here from its first record to its seal. */
+async function judgeForecasts(report, records) {
+  const found = new Map(), streams = new Streams();
+  for (const { header, leaf } of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
+    if (!header.stream.startsWith("forecast/")) continue;
+    found.set(header.stream, [...(found.get(header.stream) ?? []), header]);
+    await streams.follow(report, header, leaf);
+  }
+  for (const [stream, headers] of found) judgeSeal(report, stream, headers, "forecast_sealed");
+}
 
-const SEED_RULE = 2, SEEDS_BOUND = 3;
-const UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable";
+// ---- which forecast stood --------------------------------------------------------------------------
+// By the part of its instrument's index from the line by which the forecast stands that a decision names
+// to the first line after the decision named it. Where there is none, maps show that the index ended: one
+// after the decision names the end, or each one from the last line on is there and names no later line.
+
+/** Check that no forecast was passed over that stood when a decision named another. */
+function judgeStanding(report, stream, records) {
+  const shown = [...records].sort((a, b) => a.header.seq - b.header.seq);
+  for (const taken of shown) {
+    const { header, payload: { of_seq: ofSeq = null, missing } } = taken;
+    if (header.stream !== stream || header.kind !== "forecast_taken" || !known(header)) continue;
+    if (ofSeq !== null && !isGiven(missing)) judgeIndex(report, taken, shown);
+  }
+}
+
+/** Follow an index from the line of the forecast that a decision names to the one after it. */
+function judgeIndex(report, taken, shown) {
+  const { header: { seq }, payload: { instrument = null, forecast_id: id = null, forecast_attempt: attempt = 0 } } = taken;
+  const index = `instrument/${said(instrument)}`, lines = new Map();
+  const stands = ({ header, payload }) => known(header) && STANDS.includes(payload.event);
+  let at;
+  for (const one of shown.filter(({ header }) => header.stream === index)) {
+    lines.set(one.header.stream_seq, one);
+    const { forecast_id: listed = null, attempt: number = null } = one.payload;
+    if (one.header.seq < seq && stands(one) && same([listed, number], [id, attempt])) at = one;
+  }
+  if (!at) return report.find(INCOMPLETE, "index: the line by which its forecast stands is not shown", seq);
+  for (let after = lines.get(at.header.stream_seq + 1); after; after = lines.get(at.header.stream_seq + 1)) {
+    if (after.header.prev !== hex(at.leaf)) return report.find(TAMPERED, "prev is not the leaf before it", after.header.seq);
+    if (after.header.seq > seq) return undefined;
+    if (!known(after.header)) return report.find(NOT_CHECKABLE, "index: a line of an unknown version: which forecast stood cannot be seen", after.header.seq);
+    if (stands(after)) return report.find(TAMPERED, `index: ${PASSED_OVER}`, seq);
+    at = after;
+  }
+  const beyond = Math.min(...[...lines.keys()].filter((place) => place > at.header.stream_seq));
+  if (beyond < Infinity) return report.find(INCOMPLETE, `${index} goes from ${at.header.stream_seq} to ${beyond}`, lines.get(beyond).header.seq);
+  return judgeIndexEnd(report, seq, at, shown);
+}
+
+/** Check by maps that an index had no line between its last one here and a decision. */
+function judgeIndexEnd(report, taken, { header: { stream: index, stream_seq: number, seq: last }, leaf }, shown) {
+  const maps = ({ header }) => header.kind === "stream_heads", end = { number, leaf: hex(leaf) };
+  for (const { header, payload } of shown.filter((one) => maps(one) && known(one.header) && one.header.seq > last)) {
+    for (const row of payload.heads.filter(([name]) => name === index)) {
+      if (!same(row, [index, end.number, end.leaf])) return judgeEnd(report, row, end);
+      if (header.seq > taken) return undefined;
+    }
+  }
+  const line = new Map(shown.filter(({ header }) => header.stream === "control").map((one) => [one.header.stream_seq, one]));
+  let before = { place: -1, leaf: ZERO_HASH };
+  for (const one of line.values()) if (one.header.seq < last) before = { place: one.header.stream_seq, leaf: hex(one.leaf) };
+  for (let after = line.get(before.place + 1); after && (known(after.header) || !maps(after)); after = line.get(before.place + 1)) {
+    if (after.header.prev !== before.leaf) return report.find(TAMPERED, "prev is not the leaf before it", after.header.seq);
+    if (after.header.seq > taken && maps(after) && after.payload.part + 1 === after.payload.parts) return undefined;
+    before = { place: after.header.stream_seq, leaf: hex(after.leaf) };
+  }
+  return report.say(`record ${taken}: whether a newer forecast stood is not checkable: maps of the streams' ends are not shown`);
+}
+
+// ---- where seeds come from -------------------------------------------------------------------------
+// Rule 3: a seed's root is that of the largest checkpoint before the record that opened the first
+// attempt at its forecast, for every attempt. Every checkpoint ends with a stream-head map, a record of
+// the dense and chained stream `control`: the log itself shows that no checkpoint stood between.
+
+const SEED_RULE = 3;
 
 async function hmac(key, message) {
   const pad = (byte) => Uint8Array.from({ length: 64 }, (_, i) => byte ^ (key[i] ?? 0));
@@ -3583,11 +3886,10 @@ async function hmac(key, message) {
 
 const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
 
-/** Return the seeds of a decision's attempt in the form that records have. */
-export async function seedsOf(root, stream, attempt, n) {
+/** Return the seeds of an attempt at a forecast in the form that records have. */
+export async function seedsOf(root, id, attempt, n) {
   const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
-  const name = utf8(stream.replace(/^decision\//, ""));
-  const seed = await hmac(key, concat(name, Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+  const seed = await hmac(key, concat(utf8(id), Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
   for (let i = 0; i < n; i += 1) {
     const drawn = await hmac(seed, concat(utf8("countersign/trajectory/v1"), bigEndian(i)));
     seeds.push(String(BigInt(`0x${hex(drawn.subarray(0, 8))}`) >> 1n));
@@ -3595,50 +3897,35 @@ export async function seedsOf(root, stream, attempt, n) {
   return seeds;
 }
 
-/** Return the version of the rules that a run promises; 1 if it states none. */
-const rulesOf = ({ record_rules: rules }) => (isInteger(rules) ? rules : 1);
-
-/** Return whether a request's seed follows rule 2; a missing promised rule is a finding. */
-function judgeRule(report, { header, payload }, promised) {
-  const { seed_rule: rule = null } = payload;
-  if (rule === SEED_RULE) return true;
-  if (rule === null && promised >= SEEDS_BOUND) report.find(TAMPERED, "its seed follows no rule, and its run promised one", header.seq);
-  return false;
+/** Return whether a request's seeds follow rule 3; a later rule is not known here. */
+function judgeRule(report, { header: { seq }, payload: { seed_rule: rule } }) {
+  if (isInteger(rule) && rule > SEED_RULE) report.find(NOT_CHECKABLE, `its seed follows rule ${rule}, not known here`, seq);
+  else if (rule !== SEED_RULE) report.find(TAMPERED, `its seed does not follow rule ${SEED_RULE}`, seq);
+  return rule === SEED_RULE;
 }
 
 /** Return whether the seeds follow from the named root and it is not a later one. */
-async function judgeSeed(report, { header, payload }, opened, number) {
+async function judgeSeed(report, { header, payload }, opened, { id, number }) {
   const { seed_size: size, seed_root: root, seeds } = payload;
   if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
   if (size <= 0 || size > opened) report.find(TAMPERED, "its seed comes from a later root", header.seq);
-  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), header.stream, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
+  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), id, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
   else return true;
   return false;
 }
 
 /** The seeds of a whole log, judged record by record. */
 class Seeds {
-  earlier = 0;
-  #promised = 1;
   #opened = new Map();
 
   /** Judge a record; `mapped` is the size of the tree that ends with the last whole map. */
   async see(report, record, mapped, roots) {
-    const { header: { stream, stream_seq: place, seq, kind }, payload } = record;
-    if (kind === "run_started") this.#promised = Math.max(this.#promised, rulesOf(payload));
-    if (!stream.startsWith("decision/")) return;
-    if (place === 0) this.#opened.set(stream, { opened: seq, before: mapped, number: 0 });
-    const now = this.#opened.get(stream);
-    if (!now) return;
-    if (kind === "approval_given") {
-      Object.assign(now, { opened: seq, before: mapped });
-    } else if (kind === "decision_sealed") {
-      this.#opened.delete(stream);
-    } else if (kind === "forecast_requested") {
-      now.number += 1;
-      if (!judgeRule(report, record, this.#promised)) this.earlier += 1;
-      else if (await judgeSeed(report, record, now.opened, now.number - 1)) this.#hold(report, record, now.before, roots.get(now.before));
-    }
+    const { header: { stream, stream_seq: place, seq, kind } } = record, attempt = attemptIn(stream);
+    if (!attempt) return;
+    if (attempt.number === 0 && place === 0) this.#opened.set(attempt.id, { opened: seq, before: mapped });
+    const first = this.#opened.get(attempt.id);
+    if (kind !== "forecast_requested" || !first) return;
+    if (judgeRule(report, record) && (await judgeSeed(report, record, first.opened, attempt))) this.#hold(report, record, first.before, roots.get(first.before));
   }
 
   #hold(report, { header: { seq }, payload }, before, root) {
@@ -3648,20 +3935,17 @@ class Seeds {
   }
 }
 
-/** Judge each request for a forecast in a bundle by its run's rule, as far as records are shown. */
-async function judgeSeeds(report, stream, records) {
-  const runs = records.filter(({ header }) => known(header) && header.kind === "run_started");
-  const promised = runs.reduce((most, { payload }) => Math.max(most, rulesOf(payload)), 1);
-  const own = records.filter(({ header }) => header.stream === stream).sort((a, b) => a.header.seq - b.header.seq);
-  let opened = own[0]?.header.seq ?? -1, number = 0;
-  for (const record of own) {
-    const { header: { kind, seq } } = record;
-    if (!known(record.header)) continue;
-    if (kind === "approval_given") opened = seq;
-    if (kind !== "forecast_requested") continue;
-    number += 1;
-    if (!judgeRule(report, record, promised)) report.say(`record ${seq}: ${UNBOUND}`);
-    else if (await judgeSeed(report, record, opened, number - 1)) await judgeLast(report, record, opened, records);
+/** Judge each request for a forecast in a bundle, as far as records are shown. */
+async function judgeSeeds(report, records) {
+  const opened = new Map();
+  for (const record of [...records].sort((a, b) => a.header.seq - b.header.seq)) {
+    const { header: { kind, seq, stream, stream_seq: place } } = record, attempt = attemptIn(stream);
+    if (!attempt) continue;
+    if (attempt.number === 0 && place === 0) opened.set(attempt.id, seq);
+    if (kind !== "forecast_requested" || !known(record.header) || !judgeRule(report, record)) continue;
+    const first = opened.get(attempt.id);
+    if (first === undefined) report.say(`record ${seq}: its seed's root is not checkable: the first attempt at its forecast is not shown`);
+    else if (await judgeSeed(report, record, first, attempt)) await judgeLast(report, record, first, records);
   }
 }
 
@@ -3686,7 +3970,7 @@ async function judgeLast(report, { header: { seq }, payload: { seed_size: size, 
   return report.say(`record ${seq}: its seed is the root of ${size}, the last before ${opened}`);
 }
 
-/** Check that runs, policies and inbound messages were recorded before they were named. */
+/** Check that runs, policies, messages and forecasts were recorded before they were named. */
 function judgeContext(report, stream, records) {
   const there = new Map();
   for (const { header, payload } of records) {
@@ -3696,17 +3980,22 @@ function judgeContext(report, stream, records) {
       policy_activated: ["policy", payload.policy_digest],
       fix_inbound: ["inbound", header.stream, payload.offset],
       override_granted: ["override", payload.override_id],
+      snapshot_taken: ["forecast", header.stream.replace(/^forecast\//, "")],
     }[header.kind];
     const key = name && JSON.stringify(name);
     if (key && !(there.get(key) <= header.seq)) there.set(key, header.seq);
   }
   for (const { header, payload } of records) {
-    if (header.stream !== stream || !known(header)) continue;
+    if (!known(header) || !(header.stream === stream || attemptIn(header.stream))) continue;
     const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
     const session = isText(payload.session) ? `session/${payload.session}` : null;
     if (["order_reported", "order_ended"].includes(header.kind)) named.push(["inbound", session, payload.inbox_offset]);
     const state = header.kind === "verdict_given" ? payload.state : null;
     if (isObject(state) && isObject(state.override)) named.push(["override", state.override.override_id]);
+    const { forecast_id: taken, forecast_attempt: number = 0 } = payload;
+    if (header.kind === "forecast_taken" && isGiven(taken)) named.push(["forecast", `${said(taken)}.${said(number)}`]);
+    const opened = header.kind === "snapshot_taken" ? attemptIn(header.stream) : null;
+    if (opened?.number) named.push(["forecast", `${opened.id}.${opened.number - 1}`]);
     for (const name of named) {
       const last = name.at(-1);
       if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;
@@ -3927,6 +4216,7 @@ class LogVerifier {
       if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
       this.#unread.add(header);
+      this.#statements.skip(header);
       this.#unread.maps ||= header.kind === "stream_heads";
     }
     this.#changed.set(header.stream, [header.stream, header.stream_seq, hex(leaf)]);
@@ -3991,7 +4281,6 @@ class LogVerifier {
     this.#successions.finish(report, this.#whole);
     await this.#baskets.finish(report, this.#whole);
     this.#unread.finish(report);
-    if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
   }
 

@@ -1405,23 +1405,23 @@ def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -
 # Written by `make verifier` from the table of kinds; do not edit.
 
 _KINDS = """
-intent_received gjr_made quote_taken intent_proposed placebo_judged gjr_judged decision_sealed
-operator_note snapshot_taken mode_chosen forecast_requested rounds_captured news_twin_made
-forecast_failed placebo_made forecast_made order_sending order_sent order_refused order_unknown
-order_withdrawn order_reported order_ended cancel_requested cancel_ended replace_requested
-replace_sent replace_ended verdict_given approval_requested approval_resumed approval_given
-approval_refused reservation_released fix_inbound fix_anomaly session_event foreign_reported
-processes_agreed policy_announced feed_condition run_finished run_started instrument_listed
-engine_event witness_event policy_activated model_loaded mark_taken ledger_restored book_difference
-difference_resolved book_adjusted kill_drilled kill_pressed kill_outcome kill_released cancel_sent
-mode_entered digests_registered promotion_tested model_promoted stop_begun stop_ended
-cancel_all_asked flatten_asked cancel_all_outcome read_recorded access_refused receipt_key
-agent_scoped alarm_lost review_drawn review_answered override_granted override_ended
-decision_annotated forecast_scored policy_tried case_opened case_noted case_moved swaps_tested
-justification_entered justification_ended publication_noted publication_ended fairness_tested
-fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated key_revoked
-key_destroyed officer_key_changed record_disavowed stream_heads hold_placed hold_lifted
-retention_expired subject_erased personal_disclosed clock_observed
+intent_received forecast_taken gjr_made quote_taken intent_proposed placebo_judged gjr_judged
+decision_sealed operator_note snapshot_taken forecast_sealed forecast_listed mode_chosen
+forecast_requested rounds_captured news_twin_made forecast_failed placebo_made forecast_made
+order_sending order_sent order_refused order_unknown order_withdrawn order_reported order_ended
+cancel_requested cancel_ended replace_requested replace_sent replace_ended verdict_given
+approval_requested approval_resumed approval_given approval_refused reservation_released fix_inbound
+fix_anomaly session_event foreign_reported processes_agreed policy_announced feed_condition
+run_finished run_started instrument_listed engine_event witness_event policy_activated model_loaded
+mark_taken ledger_restored book_difference difference_resolved book_adjusted kill_drilled
+kill_pressed kill_outcome kill_released cancel_sent mode_entered digests_registered promotion_tested
+model_promoted stop_begun stop_ended cancel_all_asked flatten_asked cancel_all_outcome read_recorded
+access_refused receipt_key agent_scoped alarm_lost review_drawn review_answered override_granted
+override_ended decision_annotated forecast_scored policy_tried case_opened case_noted case_moved
+swaps_tested justification_entered justification_ended publication_noted publication_ended
+fairness_tested fairness_agreed order_allocated basket_received basket_decided rows_accepted
+key_rotated key_revoked key_destroyed officer_key_changed record_disavowed stream_heads hold_placed
+hold_lifted retention_expired subject_erased personal_disclosed clock_observed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """The kinds with their version."""
@@ -1608,9 +1608,11 @@ def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> N
         report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
 
 
-def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) -> None:
-    """Require the record that ends a decision."""
-    seals = [head for head in heads if head["kind"] == "decision_sealed"]
+def judge_seal(
+    report: Report, stream: str, heads: Sequence[Mapping[str, Any]], kind: str = "decision_sealed"
+) -> None:
+    """Require the record that ends a decision, or an attempt at a forecast."""
+    seals = [head for head in heads if head["kind"] == kind]
     if any(known(head) for head in seals):
         return
     if seals:
@@ -1673,40 +1675,49 @@ def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
 # ---------------------------------------------------------------- seeds
 # The seeds of forecasts: which root of the log they must come from.
 
-SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
-"""Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record,
-for a renewal before its approval record. Runs with `record_rules` of 3 or more promise this rule.
+SEED_RULE, LEDGER_WIDE = 3, "control"
+"""Rule 3: a seed's root is that of the largest checkpoint before the record that opened the first
+attempt at its forecast, for every attempt.
 
 Every checkpoint ends with a stream-head map, a record of the dense and chained stream `control`. So
 the log itself shows that no checkpoint stood between the named one and the opening record.
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
-UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
+UNOPENED = "the first attempt at its forecast is not shown"
+_ATTEMPT = re.compile(r"forecast/([A-Z2-7]{26})\.(0|[1-9][0-9]{0,8})")
 
 
-def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of a decision's attempt in the form that records have."""
+def attempt_in(stream: str) -> tuple[str, int] | None:
+    """Return the forecast and the attempt that a stream is named by; None for other streams."""
+    found = _ATTEMPT.fullmatch(stream)
+    return None if found is None else (found[1], int(found[2]))
+
+
+def seeds_of(root: bytes, forecast_id: str, attempt: int, n: int) -> list[str]:
+    """Return the seeds of an attempt at a forecast in the form that records have."""
     key = hmac.digest(_SALT, root, "sha256")
-    info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
+    info = forecast_id.encode() + b"\0" + attempt.to_bytes(4, "big")
     seed = hmac.digest(key, info + b"\1", "sha256")
     drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
     return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
 
 
-def judge_rule(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
-) -> bool:
-    """Return whether a request's seed follows rule 2; a missing promised rule is a finding."""
+def judge_rule(report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Return whether a request's seeds follow rule 3; a later rule is not known here."""
     rule = body.get("seed_rule")
-    if type(rule) is int and rule == SEED_RULE:
-        return True
-    if rule is None and promised >= SEEDS_BOUND:
-        report.find(TAMPERED, "its seed follows no rule, and its run promised one", head["seq"])
-    return False
+    if type(rule) is int and rule > SEED_RULE:
+        report.find(NOT_CHECKABLE, f"its seed follows rule {rule}, not known here", head["seq"])
+    elif type(rule) is not int or rule < SEED_RULE:
+        report.find(TAMPERED, f"its seed does not follow rule {SEED_RULE}", head["seq"])
+    return type(rule) is int and rule == SEED_RULE
 
 
 def judge_seed(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
+    report: Report,
+    head: Mapping[str, Any],
+    body: Mapping[str, Any],
+    opened: int,
+    attempt: tuple[str, int],
 ) -> bool:
     """Return whether the seeds follow from the named root and it is not a later one."""
     seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
@@ -1715,7 +1726,7 @@ def judge_seed(
         raise Bad("a request for a forecast says nothing of its seeds")
     if not 0 < size <= opened:
         report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, head["stream"], number, len(seeds)):
+    elif seeds != seeds_of(root, *attempt, len(seeds)):
         report.find(TAMPERED, "its seeds do not follow from its root", seq)
     else:
         return True
@@ -1723,12 +1734,10 @@ def judge_seed(
 
 
 class Seeds:
-    """The seeds of a whole log, judged record by record."""
+    """The seeds of a whole log, judged record by record; memory grows with forecasts."""
 
     def __init__(self) -> None:
-        self.earlier = 0
-        self._promised = 1
-        self._opened: dict[str, tuple[int, int, int]] = {}
+        self._opened: dict[str, tuple[int, int]] = {}
 
     def see(
         self,
@@ -1739,24 +1748,17 @@ class Seeds:
         roots: Mapping[int, bytes],
     ) -> None:
         """Judge a record; `mapped` is the size of the tree that ends with the last whole map."""
-        stream, seq = head["stream"], head["seq"]
-        if head["kind"] == "run_started":
-            self._promised = max(self._promised, rules_of(body))
-        if not stream.startswith("decision/"):
+        attempt = attempt_in(head["stream"])
+        if attempt is None:
             return
-        if head["stream_seq"] == 0:
-            self._opened[stream] = (seq, mapped, 0)
-        opened, before, number = self._opened.get(stream, (-1, -1, 0))
-        if head["kind"] == "approval_given":
-            self._opened[stream] = (seq, mapped, number)
-        elif head["kind"] == "decision_sealed":
-            self._opened.pop(stream, None)
-        elif head["kind"] == "forecast_requested" and opened >= 0:
-            self._opened[stream] = (opened, before, number + 1)
-            if not judge_rule(report, head, body, self._promised):
-                self.earlier += 1
-            elif judge_seed(report, head, body, opened, number):
-                self._hold(report, head, body, before, roots.get(before))
+        forecast_id, number = attempt
+        if number == head["stream_seq"] == 0:
+            self._opened[forecast_id] = (head["seq"], mapped)
+        if head["kind"] != "forecast_requested" or forecast_id not in self._opened:
+            return
+        opened, before = self._opened[forecast_id]
+        if judge_rule(report, head, body) and judge_seed(report, head, body, opened, attempt):
+            self._hold(report, head, body, before, roots.get(before))
 
     def _hold(
         self,
@@ -1777,12 +1779,6 @@ class Seeds:
             report.find(TAMPERED, "its seed's root is none that was signed", head["seq"])
 
 
-def rules_of(run: Mapping[str, Any]) -> int:
-    """Return the version of the rules that a run promises; 1 if it states none."""
-    rules = run.get("record_rules")
-    return rules if type(rules) is int else 1
-
-
 class ShownRecord(NamedTuple):
     """A record of a bundle with the root of the tree that ends with it."""
 
@@ -1792,22 +1788,25 @@ class ShownRecord(NamedTuple):
     root: bytes
 
 
-def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]) -> None:
-    """Judge each request for a forecast by its run's rule, as far as records are shown."""
-    runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
-    promised = max(map(rules_of, runs), default=1)
-    own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == stream]
-    opened, number = own[0].head["seq"] if own else -1, 0
-    for one in own:
-        kind, seq = one.head["kind"] if known(one.head) else "", one.head["seq"]
-        if kind == "approval_given":
-            opened = seq
-        elif kind == "forecast_requested":
-            number += 1
-            if not judge_rule(report, one.head, one.body, promised):
-                report.say(f"record {seq}: {UNBOUND}")
-            elif judge_seed(report, one.head, one.body, opened, number - 1):
-                _judge_last(report, one, opened, shown)
+def judge_requests(report: Report, shown: Mapping[int, ShownRecord]) -> None:
+    """Judge each request for a forecast, as far as records are shown."""
+    opened: dict[str, int] = {}
+    for seq in sorted(shown):
+        one = shown[seq]
+        attempt = attempt_in(one.head["stream"])
+        if attempt is None:
+            continue
+        if attempt[1] == one.head["stream_seq"] == 0:
+            opened[attempt[0]] = seq
+        if one.head["kind"] != "forecast_requested" or not known(one.head):
+            continue
+        first = opened.get(attempt[0])
+        if not judge_rule(report, one.head, one.body):
+            continue
+        if first is None:
+            report.say(f"record {seq}: its seed's root is not checkable: {UNOPENED}")
+        elif judge_seed(report, one.head, one.body, first, attempt):
+            _judge_last(report, one, first, shown)
 
 
 def _judge_last(
@@ -2574,10 +2573,10 @@ _REPORTED += " leaves_qty order_id orig_cl_ord_id exec_ref_id cl_ord_id"
 STATEMENTS = (
     Statement(
         "run",
-        "A decision's record follows the start of the run that it names; every record that names a"
-        " run on record has its mode and its mark as a development run, and one of a decision that"
-        " names none has a mode of a run on record.",
-        {"*": "", "decision": "run_id mode dev"},
+        "A record of a decision or a forecast follows the start of the run that it names; every"
+        " record that names a run on record has its mode and its mark as a development run, and"
+        " one of a decision or a forecast that names none has a mode of a run on record.",
+        {"*": "", "decision": "run_id mode dev", "forecast": "run_id mode dev"},
     ),
     Statement(
         "decision",
@@ -2585,6 +2584,39 @@ STATEMENTS = (
         {
             "decision": _PLACE,
             "order_allocated": "decision_id account",
+        },
+    ),
+    Statement(
+        "forecast",
+        "A forecast's id is that of its inputs, and it is asked for and made by them; an attempt"
+        " follows the recorded failure of the one before it, and nothing follows its seal. A"
+        " decision names the record of a forecast of its instrument that was sealed before, or"
+        " the failure on record; an intent rests on such a forecast.",
+        {
+            "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
+            "mode_chosen": "attempt",
+            "forecast_requested": "attempt prompt_digest codec_digest",
+            "rounds_captured": "attempt",
+            "forecast_failed": "attempt reason",
+            "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
+            " forecast.codec_digest",
+            "placebo_made": "attempt",
+            "gjr_made": "attempt",
+            "news_twin_made": "attempt",
+            "forecast_sealed": "instrument outcome",
+            "forecast_taken": "instrument forecast_id forecast_attempt of_seq of_leaf missing",
+            "intent_proposed": "intent.instrument",
+        },
+    ),
+    Statement(
+        "index",
+        "The index of an instrument has a line for each forecast that is opened or ends, right"
+        " after the record of it, and one where an earlier forecast stands again. A decision names"
+        " the forecast that stands: the last one made, or standing again, before it.",
+        {
+            "*": "",
+            "forecast_listed": "instrument event forecast_id attempt again",
+            "forecast_taken": "instrument forecast_id forecast_attempt",
         },
     ),
     Statement(
@@ -2765,7 +2797,7 @@ STATEMENTS = (
     ),
     Statement(
         "seed",
-        "A forecast's seeds follow from the last signed root before its decision began.",
+        "A forecast's seeds follow from the last signed root before the first attempt at it.",
         {"forecast_requested": "seed_root seed_size seeds seed_rule"},
         apart=True,
     ),
@@ -2804,7 +2836,10 @@ STATEMENTS = (
         apart=True,
     ),
 )
-"""In the order of the walk. Kind "*" is every kind, "decision" each of a decision's stream."""
+"""In the order of the walk.
+
+Kind "*" is every kind, "decision" each of a decision's stream, "forecast" each of a forecast's.
+"""
 
 
 # ---------------------------------------------------------------- checks
@@ -3071,6 +3106,156 @@ def _traded(account: str, fill: object) -> tuple[Place, int]:
     return place, lots if booked.get("side") == "BUY" else -lots
 
 
+# ---------------------------------------------------------------- attempts
+# What earlier records said of forecasts: every attempt, how it ended, and which one stands.
+#
+# Memory grows with attempts; of each its inputs and its ends stay.
+
+FORECASTS, INDEXES = "forecast/", "instrument/"
+STANDS = ("made", "again")
+"""The lines of an index from which on a forecast stands."""
+LISTED = ("snapshot_taken", "forecast_sealed", "forecast_listed")
+"""A line of an index, and the records that have one right after them."""
+
+
+@dataclass(slots=True)
+class SeenAttempt:
+    """The records of one attempt at a forecast so far; `gap` if an earlier one is not here.
+
+    Attributes:
+        inputs: what it rests on; None until they are on record.
+        made: number and leaf of the record that states the forecast.
+        source: who made it, `target` or `table`.
+        failed: the reason of its recorded failure; the table may answer all the same.
+        outcome: what its seal says; empty until it is sealed.
+    """
+
+    records: int = 0
+    gap: bool = False
+    inputs: Mapping[str, Any] | None = None
+    requested: bool = False
+    made: tuple[int, str] | None = None
+    source: object = None
+    failed: object = None
+    outcome: object = ""
+
+    @property
+    def may_be_followed(self) -> bool:
+        """Whether another attempt may be made: this one failed, or the table answered alone."""
+        if self.outcome == "made":
+            return self.source == "table"
+        return self.outcome in ("failed", "abandoned")
+
+
+@dataclass(slots=True)
+class SeenAttempts:
+    """The fold over forecasts' streams; `found` has each attempt under its stream's name."""
+
+    found: dict[str, SeenAttempt] = field(default_factory=dict)
+
+    def enter(self, head: Mapping[str, Any]) -> None:
+        """Note that a record comes, before it is judged."""
+        if head["stream"].startswith(FORECASTS):
+            own = self.found.setdefault(head["stream"], SeenAttempt())
+            own.gap = own.gap or own.records != head["stream_seq"]
+            own.records += 1
+
+    def take(self, head: Mapping[str, Any], body: Mapping[str, Any], leaf: bytes) -> None:
+        """Fold a record, after it was judged."""
+        own = self.found.get(head["stream"])
+        if own is None:
+            return
+        match head["kind"]:
+            case "snapshot_taken":
+                own.inputs = _document(body.get("inputs"))
+            case "forecast_requested":
+                own.requested = True
+            case "forecast_failed":
+                own.failed = body.get("reason")
+            case "forecast_made":
+                own.made = (head["seq"], leaf.hex())
+                own.source = _document(body.get("forecast")).get("source")
+            case "forecast_sealed":
+                own.outcome = body.get("outcome")
+            case _:
+                pass
+
+
+@dataclass(slots=True)
+class Index:
+    """The lines of an instrument's index so far; `gap` if an earlier one is not here.
+
+    Attributes:
+        stands: id and attempt of the forecast that stands.
+        made: the last attempt that made each forecast, by the forecast's id.
+        again: how often each forecast stood again.
+    """
+
+    records: int = 0
+    gap: bool = False
+    stands: tuple[str, object] | None = None
+    made: dict[str, object] = field(default_factory=dict)
+    again: dict[str, int] = field(default_factory=dict)
+
+    def take(self, body: Mapping[str, Any]) -> None:
+        """Fold a line, after it was judged."""
+        event, name = body.get("event"), text_of(body.get("forecast_id"))
+        if event == "made":
+            self.made[name] = body.get("attempt")
+        if event == "again":
+            self.again[name] = self.again.get(name, 0) + 1
+        if event in STANDS:
+            self.stands = (name, body.get("attempt"))
+
+
+@dataclass(slots=True)
+class Indexes:
+    """The fold over indexes; `found` has each under its stream's name.
+
+    Attributes:
+        last: the number of the last record.
+        awaited: the line that must come right after it.
+        unread: whether it is of a version of these kinds that is not known here.
+    """
+
+    found: dict[str, Index] = field(default_factory=dict)
+    last: int = -1
+    awaited: Mapping[str, Any] | None = None
+    unread: bool = False
+
+    def skip(self, head: Mapping[str, Any]) -> None:
+        """Note a record that is not known here: it may be a line, or have one."""
+        if head["kind"] in LISTED:
+            self.last, self.awaited, self.unread = head["seq"], None, True
+
+    def enter(self, head: Mapping[str, Any]) -> None:
+        """Note that a record comes, before it is judged."""
+        if head["stream"].startswith(INDEXES):
+            own = self.found.setdefault(head["stream"], Index())
+            own.gap = own.gap or own.records != head["stream_seq"]
+            own.records += 1
+
+    def take(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Fold a record, after it was judged."""
+        self.last, self.awaited, self.unread = head["seq"], _line_after(head, body), False
+        if head["kind"] == "forecast_listed" and head["stream"] in self.found:
+            self.found[head["stream"]].take(body)
+
+
+def _line_after(head: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the line of the index that a record has right after it; None if it has none."""
+    named = attempt_in(head["stream"])
+    if named is None or head["kind"] not in ("snapshot_taken", "forecast_sealed"):
+        return None
+    event = "opened" if head["kind"] == "snapshot_taken" else body.get("outcome")
+    line = {"instrument": body.get("instrument"), "event": event, "again": 0}
+    return {**line, "forecast_id": named[0], "attempt": named[1]}
+
+
+def _document(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 # ---------------------------------------------------------------- seen
 # What earlier records said, as far as a statement about a later one needs it.
 #
@@ -3104,6 +3289,11 @@ class VerifiedRecord(NamedTuple):
         """The decision whose stream it is in, or nothing."""
         stream = str(self.head["stream"])
         return stream.removeprefix(OWN_STREAM) if stream.startswith(OWN_STREAM) else ""
+
+    @property
+    def walked(self) -> bool:
+        """Whether its stream is a decision's or a forecast's."""
+        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS))
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
@@ -3160,13 +3350,17 @@ class SeenOrder:
 
 @dataclass(slots=True)
 class SeenDecision:
-    """The records of one decision so far; `gap` if an earlier one is not here."""
+    """The records of one decision so far; `gap` if an earlier one is not here.
+
+    `taken` says which forecast it rests on now; an approval asks for another.
+    """
 
     records: int = 0
     gap: bool = False
     account: object = None
     request: Mapping[str, Any] = field(default_factory=dict)
     author: object = None
+    taken: Mapping[str, Any] | None = None
     proposed: tuple[Mapping[str, Any], object] | None = None
     verdicts: dict[int, tuple[Mapping[str, Any], bytes]] = field(default_factory=dict)
     agreed: Mapping[str, Any] | None = None
@@ -3201,6 +3395,8 @@ class Earlier:
     named: dict[str, tuple[str, object]] = field(default_factory=dict)
     fees: dict[int, object] = field(default_factory=dict)
     held: Positions = field(default_factory=Positions)
+    attempts: SeenAttempts = field(default_factory=SeenAttempts)
+    indexes: Indexes = field(default_factory=Indexes)
     modes: set[str] = field(default_factory=set)
     mode: str = ""
     mode_seq: int = -1
@@ -3220,6 +3416,8 @@ class Earlier:
         self.log = said.head["log"]
         if said.seq == 0:
             self.first = said.leaf
+        self.attempts.enter(said.head)
+        self.indexes.enter(said.head)
         if said.decision:
             own = self.decisions.setdefault(said.decision, SeenDecision())
             own.gap = own.gap or own.records != said.head["stream_seq"]
@@ -3230,6 +3428,8 @@ class Earlier:
     def take(self, said: VerifiedRecord) -> None:
         """Fold a record, after it was judged."""
         self.held.take(said.seq, said.kind, said.body)
+        self.attempts.take(said.head, said.body, said.leaf)
+        self.indexes.take(said.head, said.body)
         taken = _TAKEN.get(said.kind)
         if taken is not None:
             taken(self, said)
@@ -3292,8 +3492,9 @@ def _asked(seen: Earlier, said: VerifiedRecord) -> None:
     own.request, own.author = mapping_of(said.body.get("request")), said.body.get("author")
 
 
-def _snapshot(seen: Earlier, said: VerifiedRecord) -> None:
+def _forecast(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
+    own.taken = {name: said.body.get(name) for name in ("instrument", "of_seq")}
     if own.author is None:
         own.author = said.body.get("author")
 
@@ -3318,7 +3519,8 @@ def held_by(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def _agreed(seen: Earlier, said: VerifiedRecord) -> None:
-    seen.of(said).agreed = mapping_of(said.body.get("band"))
+    own = seen.of(said)
+    own.agreed, own.taken = mapping_of(said.body.get("band")), None
 
 
 def _sending(seen: Earlier, said: VerifiedRecord) -> None:
@@ -3368,7 +3570,7 @@ def _reported(seen: Earlier, said: VerifiedRecord) -> None:
 def _sealed(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
     own.verdicts.clear()
-    own.request, own.proposed, own.agreed = {}, None, None
+    own.request, own.proposed, own.agreed, own.taken = {}, None, None, None
 
 
 def _inbound(seen: Earlier, said: VerifiedRecord) -> None:
@@ -3418,7 +3620,7 @@ _TAKEN = {
     "instrument_listed": _listing,
     "policy_activated": _policy,
     "intent_received": _asked,
-    "snapshot_taken": _snapshot,
+    "forecast_taken": _forecast,
     "intent_proposed": _proposed,
     "verdict_given": _given,
     "approval_given": _agreed,
@@ -3470,12 +3672,12 @@ def judge_run(seen: Earlier, said: VerifiedRecord) -> Findings:
         return
     if "run_id" not in said.body:
         mode = said.body.get("mode")
-        if seen.whole and said.decision and is_given(mode) and text_of(mode) not in seen.modes:
+        if seen.whole and said.walked and is_given(mode) and text_of(mode) not in seen.modes:
             yield "its mode is that of no run on record before it"
         return
     run = seen.runs.get(text_of(said.body["run_id"]))
     if run is None:
-        if seen.whole and said.decision:
+        if seen.whole and said.walked:
             yield "its run is not on record before it"
         return
     told = {name: said.body[name] for name in ("mode", "dev") if name in said.body}
@@ -3748,6 +3950,230 @@ def _beyond_agreed(said: VerifiedRecord, agreed: Mapping[str, Any]) -> Findings:
         yield "its agreement had expired"
     elif type(body.get("send_before_us")) is not int or body["send_before_us"] > ends:
         yield "it may leave after its agreement expires"
+
+
+# ---------------------------------------------------------------- forecasts
+# Statements about forecasts: what one rests on, and which one a decision names.
+#
+# Not here: its seeds (`contents.seeds`), and how it follows from its inputs (a replay tells).
+
+_ID_LETTERS = 26
+
+
+def forecast_name(inputs: Mapping[str, Any]) -> str:
+    """Return the id of the forecast of some inputs: 130 bits of their digest in base32."""
+    digest = hashlib.sha256(canonical(inputs)).digest()
+    return base64.b32encode(digest).decode()[:_ID_LETTERS]
+
+
+def judge_forecast(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what a forecast, or a decision that names one, says that other records do not."""
+    match said.kind:
+        case "forecast_taken":
+            yield from _taken_faults(seen, said)
+        case "intent_proposed":
+            yield from _unfounded(seen, said)
+        case _:
+            yield from _attempt_faults(seen, said)
+
+
+def _attempt_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what is wrong with a record of an attempt's stream."""
+    stream, body = said.head["stream"], said.body
+    named = attempt_in(stream)
+    if named is None:
+        yield "it is in no forecast's stream"
+        return
+    if "attempt" in body and not same(body["attempt"], named[1]):
+        yield "its attempt is not that of its stream"
+    own = seen.attempts.found.get(stream, SeenAttempt(gap=True))
+    if said.kind == "snapshot_taken":
+        yield from _opening_faults(seen, said, named)
+    if own.gap:
+        return
+    if own.outcome != "":
+        yield "its forecast is sealed before it"
+    elif (own.inputs is None) != (said.kind == "snapshot_taken"):
+        yield "its forecast does not begin with its inputs, once"
+    elif own.inputs is not None:
+        yield from _step_faults(own, own.inputs, said)
+
+
+def _opening_faults(seen: Earlier, said: VerifiedRecord, named: tuple[str, int]) -> Findings:
+    body, inputs, (forecast_id, number) = said.body, mapping_of(said.body.get("inputs")), named
+    if body.get("forecast_id") != forecast_id:
+        yield "it names another forecast than its stream"
+    if forecast_name(inputs) != forecast_id:
+        yield "its forecast_id is not that of its inputs"
+    if not same(inputs.get("snapshot"), body.get("snapshot_blob")):
+        yield "its snapshot_blob is not among its inputs"
+    if not same(inputs.get("instrument"), body.get("instrument")):
+        yield "its instrument is not among its inputs"
+    if not number:
+        return
+    before = _ended(seen, f"{FORECASTS}{forecast_id}.{number - 1}")
+    if before is not None and not before.may_be_followed:
+        yield "the attempt before it has no failure on record"
+    elif before is None and seen.whole:
+        yield "the attempt before it is not on record"
+
+
+def _ended(seen: Earlier, stream: str) -> SeenAttempt | None:
+    """Return an attempt of which all is here; in a bundle its end too, which is asked for there."""
+    found = seen.attempts.found.get(stream)
+    if found is None or found.gap or found.inputs is None:
+        return None
+    return found if seen.whole or found.outcome != "" else None
+
+
+def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedRecord) -> Findings:
+    """Yield what a record says of an attempt that the records before it do not."""
+    body = said.body
+    match said.kind:
+        case "forecast_requested":
+            if own.requested:
+                yield "its forecast was asked for before"
+            if not same(body.get("prompt_digest"), inputs.get("prompt")):
+                yield "its prompt is not among the inputs"
+            if not same(body.get("codec_digest"), inputs.get("codec")):
+                yield "its codec is not among the inputs"
+        case "forecast_made":
+            yield from _made_faults(own, inputs, mapping_of(body.get("forecast")))
+        case "forecast_sealed":
+            if not same(body.get("instrument"), inputs.get("instrument")):
+                yield "its instrument is not that of the inputs"
+            allowed = {"abandoned": own.made is None, "made": own.made is not None}
+            allowed["failed"] = own.made is None and own.failed is not None
+            if not allowed.get(text_of(body.get("outcome")), False):
+                yield "its outcome does not follow from the records before it"
+        case _:
+            pass
+
+
+def _made_faults(
+    own: SeenAttempt, inputs: Mapping[str, Any], forecast: Mapping[str, Any]
+) -> Findings:
+    source = forecast.get("source")
+    if not own.requested:
+        yield "its forecast was not asked for"
+    if own.made is not None:
+        yield "its forecast was made before"
+    if source == "table" and own.failed is None:
+        yield "the table answers alone, and no failure is on record"
+    if source not in ("table", "target"):
+        yield "it has another source than target or table"
+    model = inputs.get("table" if source == "table" else "model")
+    wanted = {"instrument": inputs.get("instrument"), "codec_digest": inputs.get("codec")}
+    for name, value in (wanted | {"model_digest": model}).items():
+        if not same(forecast.get(name), value):
+            yield f"its {name} is not that of the inputs"
+
+
+def _taken_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what is wrong with the forecast, or with the failure, that a decision names."""
+    body = said.body
+    of_seq, missing = body.get("of_seq"), body.get("missing", "")
+    forecast_id, number = body.get("forecast_id", ""), body.get("forecast_attempt", 0)
+    if is_given(missing) == (of_seq is not None):
+        yield "it must name either a forecast or why there is none"
+        return
+    if forecast_id == "" and is_given(missing):
+        return  # nothing could be asked for
+    stream = f"{FORECASTS}{text_of(forecast_id)}.{text_of(number)}"
+    if attempt_in(stream) is None or type(number) is not int:
+        yield "it names no attempt at a forecast"
+        return
+    if of_seq is not None and not (type(of_seq) is int and of_seq < said.seq):
+        yield "its forecast is not before it"
+    found = _ended(seen, stream)
+    if found is not None and found.inputs is not None:
+        yield from _named_faults(found, found.inputs, body)
+    elif seen.whole:
+        yield "the attempt that it names is not on record before it"
+
+
+def _named_faults(
+    found: SeenAttempt, inputs: Mapping[str, Any], body: Mapping[str, Any]
+) -> Findings:
+    """Yield what a decision says of an attempt that the attempt's own records do not."""
+    missing = body.get("missing", "")
+    if not same(inputs.get("instrument"), body.get("instrument")):
+        yield "its forecast is of another instrument"
+    if is_given(missing):
+        if found.outcome != "failed" or not same(found.failed, missing):
+            yield "the attempt that it names did not fail so"
+    elif found.outcome != "made" or found.made != (body.get("of_seq"), body.get("of_leaf")):
+        yield "the record that it names is not the forecast that was made"
+
+
+def _unfounded(seen: Earlier, said: VerifiedRecord) -> Iterator[str]:
+    """Yield why an intent rests on no forecast of its instrument."""
+    own, intent = seen.of(said), mapping_of(said.body.get("intent"))
+    if own.gap:
+        return
+    if own.taken is None or own.taken["of_seq"] is None:
+        yield "no forecast was taken before it"
+    elif intent and not same(intent.get("instrument"), own.taken["instrument"]):
+        yield "its forecast is of another instrument"
+
+
+# ---------------------------------------------------------------- listings
+# Statements about the index of an instrument: every line, and which forecast a decision names.
+#
+# Not here: the part of an index that a bundle has (`contents.standing`).
+
+PASSED_OVER = "a forecast that stood was passed over"
+
+
+def judge_index(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what the index of an instrument says, or lacks, that other records do not."""
+    indexes = seen.indexes
+    beside = said.seq == indexes.last + 1
+    wanted = indexes.awaited if beside or seen.whole else None
+    if wanted is not None and not (beside and said.kind == "forecast_listed"):
+        yield f"record {indexes.last} has no line of its index right after it"
+    if said.kind == "forecast_taken" and seen.whole:
+        yield from _passed_over(seen, said)
+    if said.kind != "forecast_listed":
+        return
+    body, event = said.body, said.body.get("event")
+    if said.head["stream"] != f"{INDEXES}{text_of(body.get('instrument'))}":
+        yield "it is in the index of another instrument"
+    if wanted is not None and beside:
+        yield from differing(body, wanted, "that of the record before it")
+    elif event == "again":
+        yield from _again_faults(seen, said)
+    elif (beside and not indexes.unread) or (seen.whole and not beside):
+        yield "what it lists is not the record before it"
+
+
+def _again_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield why a forecast does not stand again from here on."""
+    body, own = said.body, seen.indexes.found.get(said.head["stream"])
+    if own is None or own.gap:
+        return
+    name = text_of(body.get("forecast_id"))
+    made = own.made.get(name)
+    if made is None or not same(made, body.get("attempt")):
+        yield "it names no forecast that was made before"
+    if own.stands is not None and own.stands[0] == name:
+        yield "the forecast that it names stood already"
+    if not same(body.get("again"), own.again.get(name, 0) + 1):
+        yield "its count is not the next one"
+
+
+def _passed_over(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield that a decision names another forecast than the one that stood."""
+    body = said.body
+    if is_given(body.get("missing")) or body.get("of_seq") is None:
+        return
+    named = [body.get("forecast_id"), body.get("forecast_attempt", 0)]
+    own = seen.indexes.found.get(f"{INDEXES}{text_of(body.get('instrument'))}")
+    if own is None or own.stands is None:
+        if own is None or not own.gap:
+            yield "no forecast of its instrument stood"
+    elif not own.gap and not same([*own.stands], named):
+        yield PASSED_OVER
 
 
 # ---------------------------------------------------------------- orders
@@ -4557,6 +4983,8 @@ def _marked_anew(seen: Earlier, terms: Mapping[str, Any]) -> Mapping[str, Any] |
 JUDGES: Mapping[str, Judge] = {
     "run": judge_run,
     "decision": judge_decision,
+    "forecast": judge_forecast,
+    "index": judge_index,
     "intent": judge_intent,
     "verdict": judge_verdict,
     "hold": judge_hold,
@@ -4613,8 +5041,15 @@ class Statements:
         self._signed.extend(to_sign(self.seen, said))
         self.seen.take(said)
 
+    def skip(self, head: Mapping[str, Any]) -> None:
+        """Note a record of which only the bytes were verified."""
+        self.seen.indexes.skip(head)
+
     def finish(self, report: Report, spans: Sequence[tuple[int, Mapping[str, bytes]]]) -> None:
         """Check what officers signed; `spans` has their keys with the record they count from."""
+        if self.seen.whole and self.seen.indexes.awaited is not None:
+            text = "index: the log ends before the line of its last record"
+            report.find(INCOMPLETE, text, self.seen.indexes.last)
         if not spans:
             counts = Counter(one.id for one in self._signed)
             for name, count in sorted(counts.items()):
@@ -4636,6 +5071,123 @@ class Statements:
                 report.find(TAMPERED, text, one.seq)
         if self._signed:
             report.say(f"{sound} of {len(self._signed)} statements of officers: signed as needed")
+
+
+# ---------------------------------------------------------------- standing
+# Which forecast stood, by the part of its instrument's index that a bundle has.
+#
+# The part begins with the line by which the forecast stands that a decision names, and ends with
+# the first line after the decision named it. Where there is none, maps of the streams' ends show
+# that the index ended: one after the decision names the end, or each one from the last line on is
+# there and names no later line.
+
+
+class ShownLine(NamedTuple):
+    """A record of a bundle: a line of an index, or one of the stream of maps."""
+
+    head: Mapping[str, Any]
+    body: Mapping[str, Any]
+    leaf: bytes
+
+    @property
+    def seq(self) -> int:
+        """Its number."""
+        return int(self.head["seq"])
+
+    @property
+    def place(self) -> int:
+        """Its number in its stream."""
+        return int(self.head["stream_seq"])
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a map of the streams' ends."""
+        return bool(self.head["kind"] == "stream_heads")
+
+    @property
+    def ends_map(self) -> bool:
+        """Whether it is the last part of a map."""
+        return self.is_map and bool(self.body["part"] + 1 == self.body["parts"])
+
+    def end_of(self, stream: str) -> Iterator[Sequence[Any]]:
+        """Yield the end of a stream, if this is a map that names it."""
+        for row in self.body["heads"] if self.is_map and known(self.head) else ():
+            if row[0] == stream:
+                yield row
+
+
+def judge_standing(
+    report: Report,
+    stream: str,
+    records: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], bytes]],
+) -> None:
+    """Check that no forecast was passed over that stood when a decision named another."""
+    shown = [ShownLine(*one) for one in sorted(records, key=lambda one: int(one[0]["seq"]))]
+    for one in shown:
+        ours = one.head["stream"] == stream and one.head["kind"] == "forecast_taken"
+        named = one.body.get("of_seq") is not None and not is_given(one.body.get("missing"))
+        if ours and named and known(one.head):
+            _judge_index(report, one, shown)
+
+
+def _judge_index(report: Report, taken: ShownLine, shown: Sequence[ShownLine]) -> None:
+    """Follow an index from the line of the forecast that a decision names to the one after it."""
+    index = f"{INDEXES}{text_of(taken.body.get('instrument'))}"
+    own = [one for one in shown if one.head["stream"] == index]
+    lines = {one.place: one for one in own}
+    wanted = [taken.body.get("forecast_id"), taken.body.get("forecast_attempt", 0)]
+    at = None
+    for one in own:
+        named = [one.body.get("forecast_id"), one.body.get("attempt")]
+        if one.seq < taken.seq and _stands(one) and same(named, wanted):
+            at = one
+    if at is None:
+        text = "index: the line by which its forecast stands is not shown"
+        return report.find(INCOMPLETE, text, taken.seq)
+    while (after := lines.get(at.place + 1)) is not None:
+        if after.head["prev"] != at.leaf.hex():
+            return report.find(TAMPERED, "prev is not the leaf before it", after.seq)
+        if after.seq > taken.seq:
+            return None
+        if not known(after.head):
+            text = "index: a line of an unknown version: which forecast stood cannot be seen"
+            return report.find(NOT_CHECKABLE, text, after.seq)
+        if _stands(after):
+            return report.find(TAMPERED, f"index: {PASSED_OVER}", taken.seq)
+        at = after
+    beyond = min((place for place in lines if place > at.place), default=None)
+    if beyond is not None:
+        text = f"{index} goes from {at.place} to {beyond}"
+        return report.find(INCOMPLETE, text, lines[beyond].seq)
+    return _judge_index_end(report, taken, at, shown)
+
+
+def _stands(line: ShownLine) -> bool:
+    return known(line.head) and bool(line.body.get("event") in STANDS)
+
+
+def _judge_index_end(
+    report: Report, taken: ShownLine, last: ShownLine, shown: Sequence[ShownLine]
+) -> None:
+    """Check by maps that an index had no line between its last one here and a decision."""
+    index, end = last.head["stream"], [last.place, last.leaf.hex()]
+    for one in shown:
+        for row in one.end_of(index) if one.seq > last.seq else ():
+            if row[1:] != end:
+                return judge_end(report, row, last.place, last.leaf)
+            if one.seq > taken.seq:
+                return None
+    line = {one.place: one for one in shown if one.head["stream"] == LEDGER_WIDE}
+    before = [one for one in line.values() if one.seq < last.seq]
+    place, leaf = (before[-1].place, before[-1].leaf) if before else (-1, ZERO_HASH)
+    while (after := line.get(place + 1)) is not None and (known(after.head) or not after.is_map):
+        if after.head["prev"] != leaf.hex():
+            return report.find(TAMPERED, "prev is not the leaf before it", after.seq)
+        if after.seq > taken.seq and after.ends_map:
+            return None
+        place, leaf = after.place, after.leaf
+    text = f"record {taken.seq}: whether a newer forecast stood is not checkable"
+    return report.say(f"{text}: maps of the streams' ends are not shown")
 
 
 # ---------------------------------------------------------------- overrides
@@ -5234,6 +5786,12 @@ class JudgedCase:
     expected: int | None
     error: int | None
     covered: bool
+    forecast: int | None = None
+
+    @property
+    def source(self) -> str:
+        """The forecast that it rests on; without one, itself."""
+        return f"decision {self.name}" if self.forecast is None else f"forecast {self.forecast}"
 
     @property
     def approved(self) -> bool:
@@ -5312,6 +5870,8 @@ def grouped_by(
 Dealt = tuple[str, int, Fraction | None]
 Part = tuple[str, str, str, int]
 """What is compared: its stratum, its name, its group and the value."""
+Shared = tuple[str, str, str, int, str]
+"""The same, and what it shares with others of its stratum and group: they are dealt together."""
 
 
 def rows_of(
@@ -5414,9 +5974,11 @@ def _accurate(cases: Sequence[JudgedCase], name: str) -> Iterator[Row]:
     if not told:
         why = "no forecast of the window has an outcome on record"
         yield row_of("W4", "forecasts", name, NO_TEST, because=why)
-    groups = grouped_by(
-        [case for case in told if case.levels.get(name)], lambda case: case.levels[name]
-    )
+    first: dict[tuple[str, str], JudgedCase] = {}
+    for case in told:
+        if case.levels.get(name):
+            first.setdefault((case.levels[name], case.source), case)
+    groups = grouped_by([*first.values()], lambda case: case.levels[name])
     sums = {
         group: (len(own), sum(c.error or 0 for c in own), sum(c.covered for c in own))
         for group, own in groups.items()
@@ -5503,10 +6065,20 @@ def _deals(cases: Sequence[JudgedCase], root: bytes, name: str, deals: int) -> I
         yield _by_day(asked, root, name, deals)
     forecast = [(case, case.expected) for case in cases if case.expected is not None]
     if forecast:
-        yield _dealt_row("forecasts", name, dealt_again(forecast, root, name, deals))
+        yield _dealt_row("forecasts", name, dealt_again(_once(forecast, name), root, name, deals))
     else:
         why = "no intent of the window came from a forecast"
         yield row_of("W3", "forecasts", name, NO_TEST, because=why)
+
+
+def _once(asked: Iterable[tuple[JudgedCase, int]], name: str) -> Iterator[tuple[JudgedCase, int]]:
+    """Yield the first case of each forecast in a stratum and group."""
+    seen: set[tuple[str, str, str]] = set()
+    for case, value in asked:
+        place = stratum_of(case, name), case.source, case.levels.get(name, "")
+        if place not in seen:
+            seen.add(place)
+            yield case, value
 
 
 def _by_day(asked: Sequence[tuple[JudgedCase, int]], root: bytes, name: str, deals: int) -> Row:
@@ -5574,7 +6146,7 @@ def dealt_again(
     """Return W3's largest group, number of cases and p value; None where groups are too small."""
     return dealt(
         [
-            (stratum_of(case, name, within), case.name, case.levels[name], value)
+            (stratum_of(case, name, within), case.name, case.levels[name], value, case.source)
             for case, value in asked
             if case.levels.get(name)
         ],
@@ -5588,26 +6160,23 @@ def allotted_row(allotted: Sequence[Part], root: bytes, deals: int) -> Row:
     if not allotted:
         why = "no order of the window was split between clients and has a close"
         return row_of("W8", "allocations", "client", NO_TEST, because=why)
-    found = dealt(allotted, root, deals)
+    found = dealt([(*one, one[1]) for one in allotted], root, deals)
     return {**_dealt_row("allocations", "client", found), "test": "W8"}
 
 
-def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
+def dealt(parts: Sequence[Shared], root: bytes, deals: int) -> Dealt:
     """Deal the groups again within strata; see `dealt_again`."""
-    known = sorted(parts, key=lambda one: one[:2])
-    sizes = Counter(one[2] for one in known)
-    names = sorted(sizes)
-    if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
-        return "", len(known), None
-    strata: dict[str, list[tuple[str, int]]] = {}
-    for stratum, _, group, value in known:
-        strata.setdefault(stratum, []).append((group, value))
+    strata: dict[str, list[tuple[str, int, str]]] = {}
+    for stratum, _, group, value, shared in sorted(parts, key=lambda one: one[:2]):
+        strata.setdefault(stratum, []).append((group, value, shared))
     scale = lcm(*map(len, strata.values()))
-    groups = [[group for group, _ in own] for own in strata.values()]
-    centred = [
-        [scale * value - sum(v for _, v in own) * (scale // len(own)) for _, value in own]
-        for own in strata.values()
-    ]
+    together = [_together(own, scale) for own in strata.values()]
+    groups = [[group for group, _ in own] for own in together]
+    centred = [[value for _, value in own] for own in together]
+    sizes = Counter(group for own in groups for group in own)
+    names, count = sorted(sizes), sum(sizes.values())
+    if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
+        return "", count, None
 
     def sums(given: list[list[str]]) -> dict[str, int]:
         found = dict.fromkeys(names, 0)
@@ -5629,7 +6198,16 @@ def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
     seen = max(map(abs, first.values()))
     hits = sum(max(map(abs, sums(deal(n)).values())) >= seen for n in range(deals))
     largest = next(one for one in names if abs(first[one]) == seen)
-    return largest, len(known), Fraction(1 + hits, 1 + deals)
+    return largest, count, Fraction(1 + hits, 1 + deals)
+
+
+def _together(own: Sequence[tuple[str, int, str]], scale: int) -> list[tuple[str, int]]:
+    """Return group and sum of each shared source: values less their mean, times `scale`."""
+    mean = sum(value for _, value, _ in own) * (scale // len(own))
+    sums: dict[tuple[str, str], int] = {}
+    for group, value, shared in own:
+        sums[group, shared] = sums.get((group, shared), 0) + scale * value - mean
+    return [(group, value) for (group, _), value in sums.items()]
 
 
 def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:
@@ -5798,6 +6376,7 @@ class WindowDecision:
     listed: Mapping[str, str]
     seq: int
     forecast: Mapping[str, Any] | None
+    forecast_seq: int | None
     filled: bool = False
     base: int = 0
     closes: dict[int, int] = field(default_factory=dict)
@@ -5914,6 +6493,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
         "session_date",
     ),
     "forecast_made": ("forecast",),
+    "forecast_taken": ("of_seq",),
     "verdict_given": ("account", "intent", "result"),
     "order_sending": ("market_now_us",),
     "order_reported": ("fill", "undoes_seq"),
@@ -5930,7 +6510,8 @@ class _Gathered:
     found: dict[str, WindowDecision] = field(default_factory=dict)
     _listed: dict[str, dict[str, str]] = field(default_factory=dict)
     _days: dict[str, str] = field(default_factory=dict)
-    _forecasts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _forecasts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)
     _closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _waiting: dict[tuple[str, str], list[WindowDecision]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -5947,8 +6528,8 @@ class _Gathered:
                 self._list(body["instrument"], body.get("reference", {}))
             case "mark_taken":
                 self._mark(seq, body)
-            case "forecast_made":
-                self._forecasts[stream] = body["forecast"]
+            case "forecast_made" | "forecast_taken":
+                self._forecast(seq, kind, stream, body)
             case "verdict_given" if stream not in self._seen:
                 self._seen.add(stream)
                 self._first_verdict(seq, stream, at_us, body)
@@ -5960,6 +6541,13 @@ class _Gathered:
                     own.parts, own.split_seq = body["parts"], max(own.split_seq, seq)
             case _:
                 pass
+
+    def _forecast(self, seq: int, kind: str, stream: str, body: Mapping[str, Any]) -> None:
+        """Keep a forecast by its number, and which one a decision names."""
+        if kind == "forecast_made":
+            self._forecasts[seq] = body["forecast"]
+        elif body.get("of_seq") is not None:
+            self._taken[stream] = body["of_seq"]
 
     def _ordered(self, seq: int, kind: str, own: WindowDecision, body: Mapping[str, Any]) -> None:
         if kind == "order_sending":
@@ -6005,8 +6593,17 @@ class _Gathered:
         day = self._days.get(account) or self._days.get("") or _utc_day(at_us)
         if not self.first <= day <= self.last:
             return
-        said, listed = self._forecasts.get(stream), dict(self._listed.get(instrument, {}))
-        own = WindowDecision(body=body, day=day, listed=listed, seq=seq, forecast=said)
+        named = self._taken.get(stream, -1)
+        said = self._forecasts.get(named)
+        listed = dict(self._listed.get(instrument, {}))
+        own = WindowDecision(
+            body=body,
+            day=day,
+            listed=listed,
+            seq=seq,
+            forecast=said,
+            forecast_seq=None if said is None else named,
+        )
         close = self._closes.get((account, instrument), (0, 0))
         if said is not None and 0 < close[0] <= int(said["as_of_us"]):
             own.base = close[1]
@@ -6085,6 +6682,7 @@ def judged_case(name: str, found: WindowDecision) -> JudgedCase:
         expected=None if said is None else int(said["expected_1e8"]),
         error=error,
         covered=covered,
+        forecast=found.forecast_seq,
     )
 
 
@@ -6311,6 +6909,7 @@ class LogVerifier:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
             self._unread[head["kind"], head["version"]] += 1
+            self._statements.skip(head)
             if head["kind"] == "stream_heads":
                 self._unread["stream_heads", 0] += 1
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
@@ -6396,8 +6995,6 @@ class LogVerifier:
         self._baskets.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
-        if self._seeds.earlier:
-            report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")
         report.say(
             f"{size} records, {len(self._streams.heads)} streams, {len(self._blobs)} blobs,"
             f" {len(self._roots)} checkpoints; signed up to {self._checked}"
@@ -6570,7 +7167,7 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- bundle
-# A bundle: one decision and its evidence as a canonical ZIP.
+# A bundle: one decision, the forecasts that it names, and their evidence as a canonical ZIP.
 
 BUNDLE = "countersign-bundle/2"
 READ_BY = {"countersign-bundle/1": "commit fe4a99b2 is the last that reads it"}
@@ -6693,6 +7290,8 @@ def verify_bundle(
         for record in records:
             disclosed.see(report, record[0])
         _judge_stream(report, bundle.stream, records, head.size)
+        _judge_forecasts(report, records)
+        judge_standing(report, bundle.stream, records)
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
         _judge_seeds(report, bundle, records, head)
@@ -6708,24 +7307,15 @@ def verify_bundle(
 
 
 def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> None:
-    """Check that runs, policies and inbound messages were recorded before they were named."""
+    """Check that runs, policies, messages and forecasts were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
-        match head["kind"] if known(head) else "":
-            case "run_started":
-                name: list[object] = ["run", body.get("run_id")]
-            case "policy_activated":
-                name = ["policy", body.get("policy_digest")]
-            case "fix_inbound":
-                name = ["inbound", head["stream"], body.get("offset")]
-            case "override_granted":
-                name = ["override", body.get("override_id")]
-            case _:
-                continue
-        key = canonical(name)
-        there[key] = min(head["seq"], there.get(key, head["seq"]))
+        name = _name_of(head, body) if known(head) else None
+        if name is not None:
+            key = canonical(name)
+            there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
-        if head["stream"] != stream or not known(head):
+        if not known(head) or not (head["stream"] == stream or attempt_in(head["stream"])):
             continue
         named = _names_in(head, body)
         for name in named:
@@ -6733,8 +7323,28 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
 
 
+def _name_of(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[object] | None:
+    """Return the name by which other records name this one; None if none does."""
+    match head["kind"]:
+        case "run_started":
+            return ["run", body.get("run_id")]
+        case "policy_activated":
+            return ["policy", body.get("policy_digest")]
+        case "fix_inbound":
+            return ["inbound", head["stream"], body.get("offset")]
+        case "override_granted":
+            return ["override", body.get("override_id")]
+        case "snapshot_taken":
+            return ["forecast", head["stream"].removeprefix("forecast/")]
+        case _:
+            return None
+
+
 def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
-    """Return what a record of the decision names: run, policy, inbound message, override."""
+    """Return what a record names: run, policy, inbound message, override, attempt at a forecast.
+
+    An attempt names the one before it, from which its right to be follows.
+    """
     named: list[list[object]] = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
     if head["kind"] in {"order_reported", "order_ended"}:
         session = body.get("session")
@@ -6744,6 +7354,12 @@ def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[obj
     used = state.get("override") if isinstance(state, dict) else None
     if isinstance(used, dict):
         named.append(["override", used.get("override_id")])
+    taken, number = body.get("forecast_id"), body.get("forecast_attempt", 0)
+    if head["kind"] == "forecast_taken" and is_given(taken):
+        named.append(["forecast", f"{text_of(taken)}.{text_of(number)}"])
+    opened = attempt_in(head["stream"]) if head["kind"] == "snapshot_taken" else None
+    if opened is not None and opened[1]:
+        named.append(["forecast", f"{opened[0]}.{opened[1] - 1}"])
     return named
 
 
@@ -6773,6 +7389,8 @@ def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -
             statements.see(report, head, body, leaf)
             signed.see(head, body, leaf)
             baskets.see(head, body)
+        else:
+            statements.skip(head)
     fills.finish(report)
     statements.finish(report, signed.finish(report, fills.relied_on))
     baskets.finish(report, whole=False, bundle=True)
@@ -6814,6 +7432,18 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
     judge_seal(report, stream, [head for head, _ in own])
 
 
+def _judge_forecasts(report: Report, records: Sequence[_Proven]) -> None:
+    """Check that each attempt at a forecast is here from its first record to its seal."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    streams = Streams()
+    for head, _, leaf in sorted(records, key=lambda record: record[0]["seq"]):
+        if head["stream"].startswith("forecast/"):
+            found.setdefault(head["stream"], []).append(head)
+            streams.follow(report, head, leaf)
+    for stream, heads in found.items():
+        judge_seal(report, stream, heads, "forecast_sealed")
+
+
 def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], signed: Head) -> None:
     """Judge the seeds, each record with the root of the tree that ends with it."""
     paths = [item[2] for item in bundle.records.values()]
@@ -6821,7 +7451,7 @@ def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], sig
         head["seq"]: ShownRecord(head, body, leaf, root_up_to(leaf, head["seq"], signed.size, path))
         for (head, body, leaf), path in zip(records, paths, strict=True)
     }
-    judge_requests(report, bundle.stream, shown)
+    judge_requests(report, shown)
 
 
 # ---------------------------------------------------------------- proof

@@ -27,6 +27,23 @@ _REVIEW: Final = {"seq": "number from `countersign review list`"}
 _DECISION: Final = {"decision_id": "id from `countersign decisions`"}
 OVERSIGHT: Final = (
     Act(
+        name="forecasts.list",
+        summary="Which forecast stands for each instrument, and how old is it?",
+        says="Return each instrument's newest forecast: its id, inputs, age and what it says."
+        " Every decision of the same inputs rests on the same one.",
+        action="watch",
+        path="/v1/forecasts",
+        noted="forecasts",
+        verb=Verb(
+            words="forecasts list",
+            example="",
+            line="{instrument}  {outcome:10} {forecast_id} attempt {attempt}  age {age_s} s",
+            items="forecasts",
+            none="no instrument is traded here",
+            key="auditor",
+        ),
+    ),
+    Act(
         name="cases.list",
         summary="Which orders match an indicator of conduct?",
         says="Return the newest 500 cases, each with its evidence, state and notes.",

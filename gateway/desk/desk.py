@@ -6,7 +6,7 @@ Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from audit.evidence.bundle import annotations_of
@@ -38,6 +38,7 @@ from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import dispatch, foresee
 from gateway.walk.journal.control.oversight.annotations import DecisionAnnotated
 from gateway.walk.ports import Case
+from gateway.walk.projections.forecasts import decision_records
 from risk.sizing import Sizing
 
 
@@ -160,7 +161,6 @@ class Desk:
                 received(case, caller, request, own.dispatching.persons, own.section.policy_named),
             )
             own.orders.catch_up((opened,))
-            case = replace(case, opened_seq=opened.seq)
         self.make(case)
         return self.answer(decision_id)
 
@@ -178,7 +178,7 @@ class Desk:
         return answer if (own := self.own.receipts) is None else own.signed(answer)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
-        """Return every record of a decision and its annotations, after the read is on record.
+        """Return a decision's records, its forecasts' and its annotations; the read is on record.
 
         Raises:
             UnknownDecisionError: no decision of the reader has this id.
@@ -186,7 +186,7 @@ class Desk:
         stream, seen = f"decision/{decision_id}", reader.sees(author_in(decision_id))
         # PostgreSQL raises an error for a text with a NUL
         records = (
-            list(self.own.reader.records(stream=stream)) if seen and stream.isprintable() else []
+            decision_records(self.own.reader, decision_id) if seen and stream.isprintable() else ()
         )
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")

@@ -15,6 +15,7 @@ from gateway.desk.desk import Desk
 from gateway.desk.holds.answered import answered_by
 from gateway.desk.officers import adjustment, resolution, stops
 from gateway.desk.officers.flatten import flatten
+from gateway.desk.officers.forecasts import forecasts_document
 from gateway.desk.officers.governing import overrides, policies
 from gateway.desk.officers.governing.trials import record_trial, trials_document
 from gateway.desk.officers.oversight import cases, criteria, fairness, publications, reviews, swaps
@@ -116,6 +117,7 @@ PERFORM: Final[Mapping[str, Callable[[AskedAct], dict[str, Any]]]] = {
     "adjustments.adjust": _by_name(adjustment.adjust),
     "differences.list": lambda asked: resolution.listed(asked.own),
     "differences.resolve": _by_name(resolution.resolve, "seq"),
+    "forecasts.list": lambda asked: forecasts_document(asked.own),
     "allocation.read": lambda asked: sealed_split(
         asked.own.reader, asked.ids["decision_id"]
     ).document(),

@@ -14,7 +14,7 @@ from gateway.walk.journal.decision import DecisionSealed
 from gateway.walk.journal.order import OrderReported
 
 PREFIX: Final = "decision/"
-FIRST_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
+FIRST_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.FORECAST_TAKEN)
 OPEN: Final = "open"
 LAST_KINDS: Final = (Kind.DECISION_SEALED, Kind.ORDER_REPORTED)
 """Kinds that `last_word` reads."""

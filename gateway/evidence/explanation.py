@@ -19,6 +19,7 @@ from audit.store.reader import LedgerReader
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.installation.place import Place
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
@@ -35,9 +36,7 @@ Fields = dict[str, Any]
 
 def show_decision(place: Place, decision_id: str) -> int:
     """Print the document."""
-    pair = Pairs(place.settings.engine.model).of(
-        place.reader.records(stream=f"decision/{decision_id}")
-    )
+    pair = Pairs(place.settings.engine.model).of(decision_records(place.reader, decision_id))
     document = decision_document(place.reader, load_table(pair), decision_id)
     json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
@@ -45,14 +44,14 @@ def show_decision(place: Place, decision_id: str) -> int:
 
 
 def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> Fields:
-    """Return every record of a decision with what it refers to.
+    """Return every record of a decision and of its forecasts, with what they refer to.
 
     Only a capture of version 1 needs the drafter's table.
 
     Raises:
         UnknownDecisionError: when there is none with that id.
     """
-    records = list(reader.records(stream=f"decision/{decision_id}"))
+    records = decision_records(reader, decision_id)
     if not records:
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
     blobs = {digest: reader.blob(digest) for r in records for digest in blob_digests(r.body)}

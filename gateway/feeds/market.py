@@ -70,6 +70,14 @@ class Market:
         """
         return self.session(instrument).snapshot
 
+    def inputs(self, instrument: str) -> Snapshot:
+        """Return what a forecast is made of now; it needs neither a quote nor an open market.
+
+        Raises:
+            RequestError: there are not enough bars.
+        """
+        return self.session(instrument).snapshot
+
     def reach(self) -> NarrativeReach | None:
         """Return up to when the narrative is complete; None: up to a snapshot's own time."""
         return None

@@ -66,6 +66,7 @@ from gateway.launch.threads.alarms import start_alarms
 from gateway.launch.threads.conduct import start_conduct
 from gateway.launch.threads.files import start_files
 from gateway.launch.threads.housekeeping import Housekeeping
+from gateway.launch.threads.keeper import start_keeper
 from gateway.launch.threads.pulse import start_pulse
 from gateway.launch.threads.scoring import ForecastWatch
 from gateway.launch.threads.settler import Settler
@@ -76,6 +77,7 @@ from gateway.surfaces.web.sessions import Sessions
 from gateway.telemetry.spans import Telemetry
 from gateway.walk import failpoints
 from gateway.walk.dispatch import DispatchTools, withdraw_late
+from gateway.walk.forecast import seal_open_forecasts
 from gateway.walk.journal.control.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
@@ -136,6 +138,7 @@ class _Starter:
         self._stack = stack
         self._say = say
         self._telemetry = Telemetry()
+        self._forecasts: Housekeeping | None = None
         self._market = make_market(plan)
         self._orders = Orders(plan.tags.mode)
         pace = plan.profile(plan.settings.fix.port or 1).pace
@@ -180,6 +183,8 @@ class _Starter:
         self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
         self._conduct = start_conduct(self._stack, desk.own, self._scores.look)
+        if plan.fed:  # a played market's strategy asks at once
+            self._forecasts = start_keeper(self._stack, desk)
         views = make_views(plan, self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
@@ -379,6 +384,9 @@ class _Starter:
             ledger, self._orders, self._settler.session, sent, market_time_us=now_us
         )
         recovery.mark_unknown(ledger, self._orders, market_time_us=now_us)
+        left = seal_open_forecasts(ledger, own.section.forecasts, own.tags.mode)
+        if left:
+            self._say(f"recovery   {left} forecasts of an earlier run sealed as abandoned")
         if ended := recovery.close_abandoned(
             ledger,
             self._orders,
@@ -397,6 +405,7 @@ class _Starter:
             "database": self._pulse.state,
             "housekeeping": self._housekeeping.state,
             "conduct": self._conduct.state,
+            **({} if self._forecasts is None else {"forecasts": self._forecasts.state}),
             "settler": self._settler.state,
             "orders": self._orders.state,
             **self._publishing.parts(),

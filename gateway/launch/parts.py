@@ -259,6 +259,7 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
             lambda agreed: processes_agreed(plan.tags, ENGINE, agreed),
             lambda: engine.refusal,
         ),
+        model=pair.manifest_digest,
         codec=codec,
         table=table,
         placebo=TableModel(table, codec),

@@ -1,10 +1,11 @@
-"""Steps 2 to 9: decide, dispatch, settle, with an append before every effect.
+"""Steps 2 to 9: forecast, decide, dispatch, settle, with an append before every effect.
 
 Full on purpose: a thirteenth room here is a change of design. Not here: a driver, a setting,
 HTTP, printing, a thread.
 
-    ports            ports and values that the three walk functions are given
-    decision         decide(), snapshot to verdict
+    ports            ports and values that the four walk functions are given
+    forecast         forecast(), snapshot to forecast and twins, once for the same inputs
+    decision         decide(), forecast, quote and book to verdict
     sampled/         the paths of the whole book, and the twins of every decision
     deadlines        ends of holds, agreements and approvals, on two clocks
     section          the lock under which verdicts are given, compare-and-swap

@@ -1,7 +1,7 @@
 """Held decisions: who may answer, what a yes binds, and the renewal that follows it.
 
-A yes does not send what was shown. The forecast is sampled again (attempt n+1), the intent is
-priced and judged again, and it must lie inside the agreed band. Nothing approves by itself. A hold
+A yes does not send what was shown. The intent is priced and judged again, by the forecast that
+stands then, and it must lie inside the agreed band. Nothing approves by itself. A hold
 without an answer in time ends, and its reservation is free.
 """
 
@@ -93,7 +93,7 @@ def release(
     orders: Orders,
     said: Said,
 ) -> Decision:
-    """Record the agreement, sample again, judge again; return the renewed decision.
+    """Record the agreement, price and judge again; return the renewed decision.
 
     Unless the decision is approved, the hold ends here and its reservation is free.
     """
@@ -109,7 +109,7 @@ def release(
         )
     )
     orders.catch_up((given,))
-    again = replace(case, attempt=case.attempt + 1, opened_seq=given.seq)
+    again = replace(case, attempt=case.attempt + 1)
     decision = renew(again, tools, section, approval)
     if decision.judged is not None:
         orders.catch_up((decision.judged.record,))

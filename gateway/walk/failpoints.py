@@ -11,10 +11,11 @@ from typing import Final
 from gateway.errors import SettingsError
 
 NAMES: Final = (
-    "decide.snapshot_taken",
-    "decide.forecast_requested",
-    "decide.sampled",
-    "decide.forecast_made",
+    "forecast.opened",
+    "forecast.requested",
+    "forecast.sampled",
+    "forecast.made",
+    "decide.forecast_taken",
     "decide.quote_taken",
     "decide.intent_proposed",
     "decide.evaluated",

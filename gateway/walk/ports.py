@@ -27,6 +27,7 @@ from risk.state.book import Book
 from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.paths.joint import BookPaths, paths_digest
+from risk.state.paths.marginal import Marginal
 from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict
 
@@ -186,6 +187,57 @@ ALONE: Final = Basket(group="", others_minor=0)
 """The basket of an order by itself."""
 
 
+class Filed(Protocol):
+    """What the records of one decision, or of one attempt at a forecast, have in common."""
+
+    @property
+    def stream(self) -> str:
+        """The stream in the ledger."""
+        ...
+
+    @property
+    def tags(self) -> Tags:
+        """The run that they are of."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """The number in their keys: of the attempt, or of the renewal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecasting:
+    """One attempt at a forecast, which belongs to no decision.
+
+    Attributes:
+        forecast_id: what `forecast_id` makes of the inputs; equal inputs have one forecast.
+        attempt: how many attempts failed before.
+        tags: the run; the account is empty.
+        inputs: what the forecast depends on, each by its digest.
+        opened_seq: the record that opened the first attempt, from which the seeds' root follows;
+            None before there is one.
+    """
+
+    forecast_id: str
+    attempt: int
+    tags: Tags
+    instrument: Instrument
+    snapshot: Snapshot
+    inputs: Mapping[str, JSON] = field(default_factory=dict)
+    opened_seq: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The attempt's name, unique in the ledger."""
+        return f"{self.forecast_id}.{self.attempt}"
+
+    @property
+    def stream(self) -> str:
+        """The attempt's stream in the ledger."""
+        return f"forecast/{self.name}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One decision to make.
@@ -195,15 +247,14 @@ class Case:
         author: name of the strategy or agent that wants it.
         tick: takes the quote, after the forecast.
         propose: turns forecast, book and quote into a sizing, which may be "no trade".
-        attempt: 0 for the first forecast; part of the seed.
-        opened_seq: the seed's checkpoint must not exceed this record, the decision's first or a
-            renewal's approval; None before there is one.
+        attempt: 0, or the number of the renewal.
+        taken_seq: the record that names its forecast; other instruments' paths come from before it.
         narrative: up to when the narrative is complete; None: up to the snapshot's own time, as the
             playback knows it.
         joined: the paths of the whole book, once there is a forecast; None under a policy of format
             1, and where paths are missing.
         basket: the other orders that leave with this one, or none of them.
-        labels: further fields of `snapshot_taken` (session index and date).
+        labels: further fields of `forecast_taken` (session index and date).
     """
 
     decision_id: str
@@ -216,7 +267,7 @@ class Case:
     propose: Callable[[Forecast, Book, Quote, BookPaths | None], Sizing]
     directional: bool = False
     attempt: int = 0
-    opened_seq: int | None = None
+    taken_seq: int | None = None
     narrative: NarrativeReach | None = None
     joined: "Joined | None" = None
     basket: Basket = ALONE
@@ -265,6 +316,23 @@ class RecordsPort(Protocol):
         ...
 
 
+class BlobsPort(RecordsPort, Protocol):
+    """A reader of records and blobs."""
+
+    def blob(self, digest: str) -> bytes | None:
+        """Return a blob by its SHA-256, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPaths:
+    """A forecast's own paths, and the record that has them."""
+
+    kind: Kind
+    seq: int
+    marginal: Marginal
+
+
 _Made = TypeVar("_Made")
 _Made_co = TypeVar("_Made_co", covariant=True)
 
@@ -310,10 +378,11 @@ class Afterwards(Begun[_Made]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The ports and pure parts that `decide` uses."""
+    """The ports and pure parts that `forecast` and `decide` use; `model` digests the weights."""
 
     ledger: LedgerPort
     engine: Engine
+    model: str
     codec: ReturnCodec
     table: QTable
     placebo: TableModel

@@ -25,6 +25,7 @@ from gateway.walk.journal.verdict import KEPT, VerdictGiven, result_of, result_u
 from gateway.walk.ports import Case, Judged, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events
 from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.forecasts import ForecastsOnRecord
 from gateway.walk.projections.gathering import (
     BasisFold,
     FirmBooks,
@@ -86,6 +87,7 @@ class Section:
         self.differences = Differences(reader)
         self.stops = Stops(reader)
         self.paths, self.looked = PathsOnRecord(reader), LookedInto(reader)
+        self.forecasts = ForecastsOnRecord(reader)
         self.foresee: Callable[[ApprovedOrder], None] = lambda _: None
 
     @property

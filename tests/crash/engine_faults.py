@@ -34,6 +34,7 @@ from gateway.launch.app import App
 from gateway.launch.paper.play import case_of, open_session
 from gateway.walk.decision import Decision, Result
 from gateway.walk.ports import Case
+from gateway.walk.projections.forecasts import decision_records
 from inference.engine.port import EngineState, SampleRequest
 from tests.doubles import live_desk
 from tests.doubles.api_agent import outcome
@@ -191,7 +192,7 @@ class Round:
             fault.broken.append("the decision was not made within 30 s")
             return
         decision = decided[0]
-        records = list(self._app.reader.records(stream=f"decision/{decision.decision_id}"))
+        records = decision_records(self._app.reader, decision.decision_id)
         asked = [one for one in records if one.kind is Kind.FORECAST_REQUESTED]
         failed = [one for one in records if one.kind is Kind.FORECAST_FAILED]
         if fault.name in UNHURT:

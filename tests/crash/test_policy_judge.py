@@ -27,7 +27,7 @@ def activated(seq: int, digest: str) -> Row:
 
 
 def taken(seq: int, name: str, digest: str) -> Row:
-    return Row(seq, Kind.SNAPSHOT_TAKEN, f"decision/{name}", {"policy_digest": digest})
+    return Row(seq, Kind.FORECAST_TAKEN, f"decision/{name}", {"policy_digest": digest})
 
 
 def given(seq: int, name: str, digest: str, limit: int = 0, by: str = "") -> Row:

@@ -145,22 +145,19 @@ def reported(decision: str, offset: int) -> Draft:
     )
 
 
-def snapshot(decision: str, blob: str) -> Draft:
-    """Draft the first record of a decision, which names a blob."""
+def opening(decision: str, blob: str) -> Draft:
+    """Draft the first record of a decision, a request that names a blob."""
     return Draft(
         stream=f"decision/{decision}",
-        kind=Kind.SNAPSHOT_TAKEN,
+        kind=Kind.INTENT_RECEIVED,
         payload={
             **RUN,
             "decision_id": decision,
-            "instrument": "SPXN",
-            "as_of_us": TIME_US,
-            "snapshot_blob": blob,
-            "news_digest": "0" * 64,
-            "bars_digest": "1" * 64,
+            "client_key": "opening",
+            "request": {"wish_blob": blob},
         },
         actor="gateway",
-        idem_key="snapshot",
+        idem_key="intent:opening",
     )
 
 
@@ -278,11 +275,11 @@ def small_log() -> MemoryLog:
     log = MemoryLog()
     blob = b"snapshot"
     log.blobs[sha256(blob).digest()] = blob
-    log.append(started(), snapshot("d1", sha256(blob).hexdigest()))
+    log.append(started(), opening("d1", sha256(blob).hexdigest()))
     log.append(cancelling("d1"))
     log.append(note("two"), sealed("d1"))
     log.checkpoint()
-    log.append(snapshot("d2", sha256(blob).hexdigest()), refused("d2"))
+    log.append(opening("d2", sha256(blob).hexdigest()), refused("d2"))
     log.append(sealed("d2"))
     log.checkpoint()
     log.append(note("three"))

@@ -27,8 +27,8 @@ from tests.doubles.audit_log import (
     flipped,
     inbound,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 
@@ -51,11 +51,11 @@ def fill(dsn: str, vault: Vault | None = None) -> None:
         second = replace(second, personal=(_said(ada, "tag 1"), _said(ben, "tag 2")))
     with Ledger.open(config, SIGNER, lambda: TIME_US, vault=vault) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), snapshot("d1", blob), first)
+        ledger.append(started(), opening("d1", blob), first)
         ledger.append(cancelling("d1"), second, sealed("d1"))
         ledger.checkpoint_now()
         for number in range(2, 6):
-            ledger.append(snapshot(f"d{number}", blob), cancelling(f"d{number}"), inbound(number))
+            ledger.append(opening(f"d{number}", blob), cancelling(f"d{number}"), inbound(number))
         ledger.checkpoint_now()
         ledger.append(*(sealed(f"d{number}") for number in range(2, 6)))
         ledger.checkpoint_now()

@@ -16,8 +16,9 @@ from typing_extensions import override
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.signers.file import FileSigner
-from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.checkpoint import Checkpoint, make_checkpoint
 from fix.wire.identity import cl_ord_id
+from inference.speculation.seeds import decision_seed, trajectory_seeds
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
 from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.signing_anew import signing
@@ -72,14 +73,15 @@ class Broker:
     def ledger(self) -> SignedLog:
         """Return the desk's log, signed; from here on orders have the names of that log.
 
-        A memory ledger has no roots for seeds, so the log is one from before decision 037.
+        A memory ledger has no roots for seeds, so the log gets a checkpoint behind its first two
+        records, the run and its policy: every later record has the next number.
         """
         log = SignedLog(position=replace(empty_position(), log=LOG))
         for record in self.desk.log.records():
             log.rows.append(columns(record))
         for digest in self.desk.log._blobs:  # noqa: SLF001 - what a dump has
             log.blobs[bytes.fromhex(digest)] = self.desk.log.blob(digest) or b""
-        log = written_again(log, _with_earlier_seeds)
+        log = written_again(log, _moved, rooted=True)
         named = f"{LOG}#{bytes(log.rows[0]['leaf']).hex()}"
         log = written_again(log, signing(self.desk.small.desk.own.keyring, named), log.names)
         self.sent = [log.renamed(raw) for raw in self.sent]
@@ -101,13 +103,31 @@ class Broker:
         return "\n".join([COLUMNS, *edit(rows), ""]).encode()
 
 
-def _with_earlier_seeds(draft: Draft) -> Draft:
-    payload = dict(draft.payload)
-    if draft.kind is Kind.RUN_STARTED:
-        payload["record_rules"] = 2
-    elif draft.kind is Kind.FORECAST_REQUESTED:
-        del payload["seed_rule"]
-    return replace(draft, payload=payload)
+_FIRST = 2
+"""How many records of a desk's log come before the checkpoint that its seeds follow."""
+
+
+def _moved(draft: Draft) -> Draft:
+    """Name records behind the first ones by their next numbers."""
+    return replace(draft, payload=_renumbered(dict(draft.payload)))
+
+
+def _renumbered(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, list):
+        return [_renumbered(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _next(name, below) for name, below in value.items()}
+
+
+def _next(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if name.endswith("_seq") and isinstance(value, int):
+        return value + (value >= _FIRST)
+    if name == "marks" and isinstance(value, list):
+        return [one + (one >= _FIRST) for one in value]
+    if name == "marks" and isinstance(value, str) and value:
+        return "-".join(str(one) for one in _next(name, list(map(int, value.split("-")))))
+    return _renumbered(value)
 
 
 _NAMING = frozenset({Kind.VERDICT_GIVEN, Kind.REPLACE_REQUESTED, Kind.CANCEL_REQUESTED})
@@ -122,17 +142,24 @@ def _with_digest(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def written_again(
-    old: SignedLog, change: Callable[[Draft], Draft], names: Mapping[str, str] | None = None
+    old: SignedLog,
+    change: Callable[[Draft], Draft],
+    names: Mapping[str, str] | None = None,
+    *,
+    rooted: bool = False,
 ) -> SignedLog:
     """Return a log as somebody with all keys would write it: changed, named anew, signed.
 
     Every hash is computed again. What names a changed leaf (the ClOrdIDs, in records and in raw
-    messages too) names the new one, so that the log is sound in itself.
-    `names` are how `old` had renamed them.
+    messages too) names the new one, and seeds follow from the new roots, so that the log is sound
+    in itself. `names` are how `old` had renamed them; `rooted` makes a checkpoint behind the first
+    records.
     """
     log = SignedLog(position=replace(empty_position(), log=LOG), blobs=old.blobs)
+    roots: dict[str, Checkpoint] = {}
     for row in old.rows:
         if row["kind"] == Kind.STREAM_HEADS:
+            log.checkpoint()
             continue
         draft = Draft(
             stream=row["stream"],
@@ -141,15 +168,33 @@ def written_again(
             actor=row["actor"],
             idem_key=log.renamed(row["idem_key"]),
         )
-        log.append(change(draft))
+        log.append(change(_seeded(draft, log, roots)))
         before, leaf = bytes(row["leaf"]), bytes(log.rows[-1]["leaf"])
         log.names[before.hex()] = leaf.hex()
         if draft.kind in _NAMING:
             log.names[cl_ord_id(before)] = cl_ord_id(leaf)
-    log.checkpoint()
+        if rooted and len(log.rows) == _FIRST:
+            log.checkpoint()
+    if log.rows[-1]["kind"] != Kind.STREAM_HEADS:
+        log.checkpoint()
     for first, second in (names or {}).items():
         log.names[first] = log.names.get(second, second)
     return log
+
+
+def _seeded(draft: Draft, log: SignedLog, roots: dict[str, Checkpoint]) -> Draft:
+    """Return a request with the seeds of its forecast's root: the last before its first opening."""
+    forecast_id, _, number = draft.stream.removeprefix("forecast/").rpartition(".")
+    if draft.kind is Kind.SNAPSHOT_TAKEN and log.checkpoints:
+        roots.setdefault(forecast_id, log.checkpoints[-1])
+    root = roots.get(forecast_id) if draft.kind is Kind.FORECAST_REQUESTED else None
+    if root is None:
+        return draft
+    payload: dict[str, Any] = dict(draft.payload)
+    seed = decision_seed(root.root, forecast_id, int(number))
+    seeds = [str(one) for one in trajectory_seeds(seed, len(payload["seeds"]))]
+    named = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds": seeds}
+    return replace(draft, payload=payload | named)
 
 
 def officers(played: Broker, tmp_path: Path, *more: tuple[str, bytes]) -> list[str]:

@@ -21,8 +21,8 @@ from tests.doubles.audit_log import (
     MemoryLog,
     dump_of,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.evidence_collection import (
@@ -41,7 +41,7 @@ NEXT_KEY = ("--key", "next.pub")
 def rotated_log() -> tuple[MemoryLog, bytes]:
     """Return a log whose key changes after its first checkpoint, and the statement of that."""
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()))
     log.blobs[sha256(b"b").digest()] = b"b"
     log.checkpoint()
     size = len(log.rows)

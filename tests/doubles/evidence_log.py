@@ -12,7 +12,7 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.cosignature import cosign
 from audit.tlog.note import NoteSignature, parse_note
-from tests.doubles.audit_log import MemoryLog, cancelling, note, sealed, snapshot, started
+from tests.doubles.audit_log import MemoryLog, cancelling, note, opening, sealed, started
 from tests.doubles.cosigners import Cosigner
 from tests.doubles.memory_tree import consistency_path, inclusion_path
 
@@ -66,6 +66,10 @@ class MemoryReader(LedgerReader):
         yield from (found[::-1] if newest_first else found)[:limit]
 
     @override
+    def record(self, seq: int) -> Record | None:
+        return next((r for r in self._all() if r.seq == seq), None)
+
+    @override
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         found = (r for r in self._all() if (r.stream, r.idem_key) == (stream, idem_key))
         return next(found, None)
@@ -116,11 +120,11 @@ def evidence(third: str = "one") -> Evidence:
     blob = b'{"bars":[]}'
     digest = sha256(blob).hexdigest()
     log.blobs[bytes.fromhex(digest)] = blob
-    log.append(started(), snapshot("d1", digest))
+    log.append(started(), opening("d1", digest))
     log.append(cancelling("d1"))
     log.append(note(third), sealed("d1"))
     log.checkpoint()
-    log.append(snapshot("d2", digest), cancelling("d2"))
+    log.append(opening("d2", digest), cancelling("d2"))
     log.append(sealed("d2"))
     log.checkpoint()
     log.append(note("two"))

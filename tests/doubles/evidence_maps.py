@@ -19,8 +19,8 @@ from tests.doubles.audit_log import (
     cancelling,
     dump_of,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.evidence_collection import (
@@ -50,7 +50,7 @@ def map_part(number: int, parts: int, heads: Sequence[object]) -> Draft:
 def parted_before() -> MemoryLog:
     """Return a log of a run and a sealed decision, before its map."""
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()), sealed("d1"))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()), sealed("d1"))
     log.blobs[sha256(b"b").digest()] = b"b"
     return log
 
@@ -100,11 +100,11 @@ def odd(*records: tuple[int, int] | Draft) -> MemoryLog:
 def early() -> MemoryLog:
     """Return a log whose map names a record that is recorded only behind it."""
     ahead = MemoryLog()
-    ahead.append(started(), snapshot("d1", sha256(b"b").hexdigest()))
+    ahead.append(started(), opening("d1", sha256(b"b").hexdigest()))
     ahead.append(map_part(0, 1, []))
     ahead.append(sealed("d1"))
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()))
     log.append(map_part(0, 1, [[STREAM, 1, ahead.rows[-1]["leaf"].hex()]]))
     log.append(sealed("d1"))
     return signed(log)

@@ -73,6 +73,22 @@ def _result(rule: str, **changes: Any) -> Change:  # noqa: ANN401 - any field
     return told(Kind.VERDICT_GIVEN, verdict=change)
 
 
+def _made(**changes: Any) -> Change:  # noqa: ANN401 - any field
+    return told(Kind.FORECAST_MADE, forecast=_with(**changes))
+
+
+def _second_attempt(draft: Draft) -> Draft:
+    """Call a first attempt a second one, throughout."""
+    payload: Body = dict(draft.payload)
+    if draft.stream.startswith("forecast/"):
+        if "attempt" in payload:
+            payload["attempt"] = 1
+        return replace(draft, stream=f"{draft.stream.removesuffix('0')}1", payload=payload)
+    if draft.kind is Kind.FORECAST_TAKEN:
+        payload["forecast_attempt"] = 1
+    return replace(draft, payload=payload)
+
+
 def _band(**changes: Any) -> tuple[Change, ...]:  # noqa: ANN401 - any field
     """Change an agreement's band, and the verdict that repeats it."""
     return (
@@ -148,6 +164,139 @@ FORGED: tuple[Forgery, ...] = (
     _F("run", "not a development run", "orders", (told(Kind.RUN_STARTED, dev=False),)),
     _F("decision", "another decision", "orders", (told(Kind.ORDER_SENT, decision_id="x"),)),
     _F("decision", "another account", "orders", (told(Kind.ORDER_REPORTED, account="x"),)),
+    _F(
+        "forecast",
+        "an id of other inputs",
+        "orders",
+        (told(Kind.SNAPSHOT_TAKEN, inputs=_with(model="f" * 64)),),
+    ),
+    _F(
+        "forecast",
+        "another snapshot",
+        "orders",
+        (told(Kind.SNAPSHOT_TAKEN, snapshot_blob="f" * 64),),
+    ),
+    _F(
+        "forecast",
+        "inputs of another instrument",
+        "orders",
+        (told(Kind.SNAPSHOT_TAKEN, instrument="NDXN"),),
+    ),
+    _F(
+        "forecast", "another forecast", "orders", (told(Kind.SNAPSHOT_TAKEN, forecast_id="A" * 26),)
+    ),
+    _F("forecast", "another attempt", "orders", (told(Kind.FORECAST_REQUESTED, attempt=1),)),
+    _F("forecast", "an attempt without the first", "orders", (_second_attempt,)),
+    _F(
+        "forecast",
+        "another prompt",
+        "orders",
+        (told(Kind.FORECAST_REQUESTED, prompt_digest="0" * 64),),
+    ),
+    _F(
+        "forecast",
+        "another codec",
+        "orders",
+        (told(Kind.FORECAST_REQUESTED, codec_digest="0" * 64),),
+    ),
+    *(
+        _F("forecast", f"made with another {name}", "orders", (_made(**{name: value}),))
+        for name, value in (
+            ("instrument", "NDXN"),
+            ("model_digest", "f" * 64),
+            ("codec_digest", "f" * 64),
+            ("source", "table"),
+            ("source", "gjr"),
+        )
+    ),
+    *(
+        _F(
+            "forecast",
+            f"sealed as {outcome}",
+            "orders",
+            (told(Kind.FORECAST_SEALED, outcome=outcome),),
+        )
+        for outcome in ("failed", "abandoned", "")
+    ),
+    _F(
+        "forecast",
+        "sealed for another instrument",
+        "orders",
+        (told(Kind.FORECAST_SEALED, instrument="NDXN"),),
+    ),
+    *(
+        _F(
+            "forecast",
+            f"taken with another {name}",
+            "orders",
+            (told(Kind.FORECAST_TAKEN, **{name: value}),),
+        )
+        for name, value in (
+            ("instrument", "NDXN"),
+            ("forecast_id", "A" * 26),
+            ("forecast_id", ""),
+            ("forecast_attempt", 1),
+            ("of_seq", lambda seq: seq + 1),
+            ("of_seq", 10**6),
+            ("of_seq", None),
+            ("of_leaf", "0" * 64),
+            ("missing", "engine_deadline"),
+        )
+    ),
+    _F(
+        "forecast",
+        "a failure that is none",
+        "orders",
+        (told(Kind.FORECAST_TAKEN, of_seq=None, of_leaf="", missing="engine_deadline"),),
+    ),
+    _F(
+        "forecast",
+        "an intent without a forecast",
+        "orders",
+        (
+            told(
+                Kind.FORECAST_TAKEN,
+                forecast_id="",
+                of_seq=None,
+                of_leaf="",
+                missing="snapshot_refused",
+            ),
+        ),
+    ),
+    _F(
+        "forecast",
+        "an intent of another instrument",
+        "orders",
+        (told(Kind.INTENT_PROPOSED, intent=_with(instrument="NDXN")),),
+    ),
+    *(
+        _F(
+            "index",
+            f"a line with another {name}",
+            "orders",
+            (told(Kind.FORECAST_LISTED, **{name: value}),),
+        )
+        for name, value in (
+            ("instrument", "NDXN"),
+            ("event", "again"),
+            ("forecast_id", "A" * 26),
+            ("attempt", 1),
+            ("again", 1),
+        )
+    ),
+    *(
+        _F(
+            "index",
+            f"taken with another {name}",
+            "orders",
+            (told(Kind.FORECAST_TAKEN, **{name: value}),),
+        )
+        for name, value in (
+            ("instrument", "NDXN"),
+            ("forecast_id", "A" * 26),
+            ("forecast_attempt", 1),
+        )
+    ),
     _F(
         "intent",
         "another author",

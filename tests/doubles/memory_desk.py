@@ -112,14 +112,17 @@ class MemoryDesk:
 
     def ask(self, lots: int = 50, *, exposure_bp: int = 2_000, key: str = "") -> IntentResponse:
         """Submit an agent's intent to buy at most so many lots."""
+        return self.small.desk.submit(AGENT, self.request(lots, exposure_bp=exposure_bp, key=key))
+
+    def request(self, lots: int = 50, *, exposure_bp: int = 2_000, key: str = "") -> IntentRequest:
+        """Return an agent's intent to buy at most so many lots, another one each time."""
         self.keys += 1
-        request = IntentRequest(
+        return IntentRequest(
             client_key=key or f"key-{self.keys}",
             instrument="SPXN",
             target_exposure_bp=exposure_bp,
             max_qty_lots=lots + self.keys,
         )
-        return self.small.desk.submit(AGENT, request)
 
     def rest(self, lots: int = 50) -> Standing:
         """Put an agent's order to rest at the broker."""
@@ -182,6 +185,13 @@ class MemoryDesk:
             note=note,
         )
         return str(self.small.desk.holds.answer(by, decision_id, answer)["result"])
+
+    def other_inputs(self) -> None:
+        """Let the market have other inputs from now on, so that the forecast is another one."""
+        market = self.small.desk.own.market
+        opened = market.session("SPXN")
+        snapshot = replace(opened.snapshot, bars=opened.snapshot.bars[1:])
+        market.open_session(replace(opened, snapshot=snapshot))
 
     def hold(self) -> str:
         """Leave a decision that waits for a person, and return its id."""

@@ -28,6 +28,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.projections.forecasts import decision_records
 from inference.weights.registry import read_table
 from tests.doubles.small_desk import SmallDesk
 
@@ -74,10 +75,19 @@ class World:
     vkey: str
     folder: Path
 
-    def ask(self, key: str, exposure_bp: int = 0) -> str:
-        """Submit an agent's intent; return the decision."""
+    def ask(self, key: str, exposure_bp: int = 0, *, anew: bool = True) -> str:
+        """Submit an agent's intent; return the decision. `anew` has a forecast made for it."""
+        if anew:
+            self.other_inputs()
         request = IntentRequest(client_key=key, instrument="NDXN", target_exposure_bp=exposure_bp)
         return self.desk.desk.submit(AGENT, request).decision_id
+
+    def other_inputs(self) -> None:
+        """Let the market have other inputs from now on, so that the forecast is another one."""
+        market = self.desk.desk.own.market
+        session = market.session("NDXN")
+        snapshot = replace(session.snapshot, bars=session.snapshot.bars[1:])
+        market.open_session(replace(session, snapshot=snapshot))
 
     def opened(self, decision_id: str) -> Sheet:
         """Let the approver open a hold's sheet, which is a record of its own."""
@@ -97,8 +107,8 @@ class World:
         self.desk.answer()
 
     def of(self, decision_id: str, kind: Kind) -> list[Record]:
-        """Return a decision's records of a kind."""
-        return list(self.reader.records(stream=f"decision/{decision_id}", kinds=(kind,)))
+        """Return a decision's records of a kind, those of its forecasts among them."""
+        return [one for one in decision_records(self.reader, decision_id) if one.kind is kind]
 
     def checkpoint(self) -> Checkpoint:
         """Make a checkpoint of now, with something new under it."""

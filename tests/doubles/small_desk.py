@@ -123,7 +123,6 @@ class SmallDesk:
             labels={
                 "session_index": session.session,
                 "session_date": session.session_date.isoformat(),
-                "market_time_us": session.market_time_us,
             },
         )
 
@@ -281,6 +280,7 @@ def _tools(ledger: Ledger, table: QTable, paths: int) -> Tools:
     return Tools(
         ledger=ledger,
         engine=RowEngine(table=table, codec=codec),
+        model="0" * 64,
         codec=codec,
         table=table,
         placebo=TableModel(table=table, codec=codec),

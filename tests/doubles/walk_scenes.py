@@ -182,7 +182,7 @@ def restarted(desk: MemoryDesk) -> None:
     desk.log.before = stop_at(Kind.ORDER_SENT)
     with contextlib.suppress(LedgerWriteError):
         desk.dispatch(waiting)
-    for kind in (Kind.FORECAST_MADE, Kind.VERDICT_GIVEN, Kind.DECISION_SEALED):
+    for kind in (Kind.FORECAST_TAKEN, Kind.VERDICT_GIVEN, Kind.DECISION_SEALED):
         desk.log.before = stop_at(kind)
         with contextlib.suppress(LedgerWriteError):
             desk.ask(5_000, exposure_bp=9_000)

@@ -13,6 +13,7 @@ import pytest
 from audit.records.kinds import Kind
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
+from gateway.walk.projections.forecasts import decision_records
 from tests.doubles.api_agent import Agent
 from tests.doubles.page_person import sign_in
 
@@ -193,7 +194,7 @@ def test_a_decision_reads_back_as_recorded_and_the_reading_is_recorded(
     before = app.ledger.size
     body = agent.http.get(f"/v1/decisions/{decision_id}").json()
     agent.http.get(f"/v1/decisions/{decision_id}")
-    stored = list(app.reader.records(stream=f"decision/{decision_id}"))
+    stored = decision_records(app.reader, decision_id)
     assert [r["leaf"] for r in body["records"]] == [r.leaf.hex() for r in stored]
     assert [r["payload"] for r in body["records"]] == [r.body for r in stored]
     reads = [

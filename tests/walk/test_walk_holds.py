@@ -111,7 +111,7 @@ def test_an_author_cannot_approve_the_own_intent(app: App) -> None:
     assert standing_of(app, decision_id).stage is Stage.HELD
 
 
-def test_an_approved_hold_is_forecast_anew_judged_anew_and_sent_once(
+def test_an_approved_hold_is_judged_anew_and_sent_once(
     app: App, agent: Agent, approver: Agent
 ) -> None:
     decision_id = hold(agent, "agreed")
@@ -122,13 +122,13 @@ def test_an_approved_hold_is_forecast_anew_judged_anew_and_sent_once(
     assert answer.json()["result"] == "approved"
     ended(app, decision_id)
     records = list(app.reader.records(stream=f"decision/{decision_id}"))
-    attempts = [r.body["attempt"] for r in records if r.kind is Kind.FORECAST_REQUESTED]
+    attempts = [r.body["attempt"] for r in records if r.kind is Kind.FORECAST_TAKEN]
     assert attempts == [0, 1]
     verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
     assert [v.body["result"] for v in verdicts] == ["held", "approved"]
     given = next(r for r in records if r.kind is Kind.APPROVAL_GIVEN)
     assert given.actor == "person:approver"
-    sheet = sheet_of(decision_id, records)
+    sheet = sheet_of(app.reader, decision_id, records)
     assert sheet is not None
     assert given.body["shown"]["sheet_digest"] == sheet.digest == body["sheet_digest"]
     read = next(app.reader.records(after_seq=given.body["shown"]["read_seq"] - 1, limit=1))

@@ -213,7 +213,7 @@ def test_a_killed_desk_loses_no_order_no_bar_and_no_hold(
         desk.standing(waiting).verdict,
     )
     over = desk.comes(desk.standing(waiting), lambda one: one.sealed)
-    the_yes_renewed_the_forecast_and_sent_once(desk, broker, over)
+    the_yes_was_judged_anew_and_sent_once(desk, broker, over)
     if whole:
         ends(desk, broker, untouched, filling)
     closes(desk, broker)
@@ -250,12 +250,10 @@ def the_hold_waits_on(desk: ServedDesk, decision_id: str) -> None:
     assert (kept.side, kept.open_lots) == (given.side, given.qty_lots)
 
 
-def the_yes_renewed_the_forecast_and_sent_once(
-    desk: ServedDesk, broker: Broker, over: Standing
-) -> None:
-    """Assert that the renewal sampled, judged and sent, each once."""
+def the_yes_was_judged_anew_and_sent_once(desk: ServedDesk, broker: Broker, over: Standing) -> None:
+    """Assert that the renewal named a forecast, judged and sent, each once."""
     records = list(desk.app.reader.records(stream=f"decision/{over.decision_id}"))
-    attempts = [r.body["attempt"] for r in records if r.kind is Kind.FORECAST_REQUESTED]
+    attempts = [r.body["attempt"] for r in records if r.kind is Kind.FORECAST_TAKEN]
     verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
     assert attempts == [0, 1]
     assert [one.body["result"] for one in verdicts] == ["held", "approved"]

@@ -181,6 +181,9 @@ def one_more(value: int | str) -> int | str:
     ("kind", "path", "by", "step"),
     [
         (Kind.SNAPSHOT_TAKEN, "as_of_us", one_more, "snapshot_taken"),
+        (Kind.SNAPSHOT_TAKEN, "inputs.model", lambda _: "f" * 64, "snapshot_taken"),
+        (Kind.FORECAST_TAKEN, "of_seq", one_more, "forecast_taken"),
+        (Kind.FORECAST_TAKEN, "of_leaf", lambda _: "f" * 64, "forecast_taken"),
         (Kind.FORECAST_REQUESTED, "seed_size", one_more, "forecast_requested"),
         (Kind.FORECAST_REQUESTED, "attempt", one_more, "forecast_requested"),
         (Kind.FORECAST_REQUESTED, "prompt.token_ids", lambda ids: ids[::-1], "forecast_requested"),

@@ -11,12 +11,15 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record, blob_digests
 from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.forecasts.forecast import FORECAST_STEPS
 from gateway.evidence.replay.replay import STEPS, replay
 from gateway.launch.app import App
 from gateway.launch.paper.play import case_of
+from gateway.walk.projections.forecasts import decision_records
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, agreement, ended, hold
 from tests.doubles.remembered import Path, Remembered, forged, leaves
+from tests.doubles.told_kinds import told_kinds
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
 
@@ -41,9 +44,11 @@ READINGS = {
     # What the person wrote beside the answer: recorded, read by no rule.
     (Kind.APPROVAL_GIVEN, ("reason",)),
 }
+EVERY = (*FORECAST_STEPS, *STEPS)
 PEOPLE = (
     Kind.INTENT_RECEIVED,
     Kind.SNAPSHOT_TAKEN,
+    Kind.FORECAST_TAKEN,
     Kind.INTENT_PROPOSED,
     Kind.APPROVAL_REQUESTED,
     Kind.APPROVAL_GIVEN,
@@ -81,8 +86,8 @@ def unforged(ledger: Remembered) -> Iterator[None]:
 
 
 def records_of(ledger: Remembered, decision_id: str) -> list[Record]:
-    """Return a decision's records."""
-    return list(ledger.records(stream=f"decision/{decision_id}"))
+    """Return the records of a decision and its forecasts."""
+    return list(decision_records(ledger, decision_id))
 
 
 def differs(app: App, ledger: Remembered, decision_id: str) -> bool:
@@ -94,9 +99,8 @@ def differs(app: App, ledger: Remembered, decision_id: str) -> bool:
     return False
 
 
-def passed(app: App, ledger: Remembered, record: Record) -> list[Path]:
-    """Return the leaves of a record that can be forged without replay noticing."""
-    decision_id = record.stream.removeprefix("decision/")
+def passed(app: App, ledger: Remembered, decision_id: str, record: Record) -> list[Path]:
+    """Return the leaves of a record that can be forged without a decision's replay noticing."""
     found: list[Path] = []
     for path in leaves(record.body):
         ledger.forged = forged(record, path)
@@ -110,18 +114,16 @@ def test_every_sort_of_decision_replays(
     app: App, ledger: Remembered, decided: dict[str, str], name: str
 ) -> None:
     steps = replay(ledger, app.desk.own.tools.table, decided[name])
-    assert [line.split()[0] for line in steps.lines] == [
-        r.kind.value for r in records_of(ledger, decided[name])
-    ]
+    assert [line.split()[0] for line in steps.lines] == told_kinds(ledger, decided[name])
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("ours", tuple(STEPS)), ("held", PEOPLE)])
+@pytest.mark.parametrize(("name", "kinds"), [("ours", EVERY), ("held", PEOPLE)])
 def test_no_leaf_of_a_record_can_be_forged(
     app: App, ledger: Remembered, decided: dict[str, str], name: str, kinds: tuple[Kind, ...]
 ) -> None:
     records = [r for r in records_of(ledger, decided[name]) if r.kind in kinds]
     assert {Kind.INTENT_PROPOSED, Kind.SNAPSHOT_TAKEN} <= {r.kind for r in records}
-    free = {(r.kind, path) for r in records for path in passed(app, ledger, r)}
+    free = {(r.kind, path) for r in records for path in passed(app, ledger, decided[name], r)}
     assert free <= READINGS
 
 
@@ -131,7 +133,8 @@ def test_an_agents_wish_cannot_be_forged(
     (received,) = [
         r for r in records_of(ledger, decided["asked"]) if r.kind is Kind.INTENT_RECEIVED
     ]
-    assert {(received.kind, path) for path in passed(app, ledger, received)} <= READINGS
+    found = passed(app, ledger, decided["asked"], received)
+    assert {(received.kind, path) for path in found} <= READINGS
 
 
 def test_no_byte_of_a_blob_can_be_another(
@@ -157,6 +160,8 @@ def test_no_byte_of_a_blob_can_be_another(
 def test_no_record_before_the_last_can_be_missing(
     app: App, ledger: Remembered, decided: dict[str, str], name: str
 ) -> None:
-    for record in records_of(ledger, decided[name])[:-1]:
+    *before, last = records_of(ledger, decided[name])
+    assert last.kind is Kind.DECISION_SEALED
+    for record in before:
         ledger.dropped = record.seq
         assert differs(app, ledger, decided[name]), record.kind

@@ -61,7 +61,7 @@ def past() -> Iterator[Past]:
                 drill = {"reason": "monthly test"}
                 assert operator.http.post("/v1/kill/drill", json=drill).status_code == 200
             (made,) = list(
-                app.reader.records(stream=f"decision/{held}", kinds=(Kind.FORECAST_MADE,))
+                app.reader.records(stream=f"decision/{held}", kinds=(Kind.FORECAST_TAKEN,))
             )[:1]
             day = date_of(made.recorded_at_us)
             sheet = str(yes["sheet_digest"])

@@ -17,6 +17,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.walk.projections.forecasts import decision_records
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import decode_evidence
 from inference.weights.registry import load_pair, load_table
@@ -71,7 +72,8 @@ def decisions(state: Path) -> Iterator[list[Decided]]:
 
 
 def _decided(reader: LedgerReader, proposed: Any) -> Decided:  # noqa: ANN401 - a record
-    kinds = {record.kind: record.body for record in reader.records(stream=proposed.stream)}
+    name = proposed.stream.removeprefix("decision/")
+    kinds = {one.kind: one.body for one in decision_records(reader, name)}
     own = reader.blob(kinds[Kind.ROUNDS_CAPTURED]["capture_blob"])
     assert own is not None
     twin = None
@@ -79,7 +81,6 @@ def _decided(reader: LedgerReader, proposed: Any) -> Decided:  # noqa: ANN401 - 
         kept = reader.blob(kinds[Kind.NEWS_TWIN_MADE]["capture_blob"])
         assert kept is not None
         twin = decode_evidence(kept)
-    name = proposed.stream.removeprefix("decision/")
     return Decided(name, proposed.body["words"], decode_evidence(own), twin)
 
 

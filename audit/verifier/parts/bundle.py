@@ -1,4 +1,4 @@
-"""A bundle: one decision and its evidence as a canonical ZIP."""
+"""A bundle: one decision, the forecasts that it names, and their evidence as a canonical ZIP."""
 
 import hashlib
 import io
@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from audit.verifier.parts.canonical import ZERO_HASH, canonical, parse_canonical, unhex
+from audit.verifier.parts.canonical import ZERO_HASH, canonical, parse_canonical, text_of, unhex
 from audit.verifier.parts.contents.approvals import Approvals
 from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fills import Fills
-from audit.verifier.parts.contents.seeds import ShownRecord, judge_requests
+from audit.verifier.parts.contents.seeds import ShownRecord, attempt_in, judge_requests
 from audit.verifier.parts.contents.signed import OfficersWord
+from audit.verifier.parts.contents.standing import judge_standing
 from audit.verifier.parts.contents.statements.judging import Statements
-from audit.verifier.parts.contents.statements.seen import Earlier
+from audit.verifier.parts.contents.statements.seen import Earlier, is_given
 from audit.verifier.parts.records import (
     Disclosed,
     Streams,
@@ -158,6 +159,8 @@ def verify_bundle(
         for record in records:
             disclosed.see(report, record[0])
         _judge_stream(report, bundle.stream, records, head.size)
+        _judge_forecasts(report, records)
+        judge_standing(report, bundle.stream, records)
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
         _judge_seeds(report, bundle, records, head)
@@ -173,24 +176,15 @@ def verify_bundle(
 
 
 def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> None:
-    """Check that runs, policies and inbound messages were recorded before they were named."""
+    """Check that runs, policies, messages and forecasts were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
-        match head["kind"] if known(head) else "":
-            case "run_started":
-                name: list[object] = ["run", body.get("run_id")]
-            case "policy_activated":
-                name = ["policy", body.get("policy_digest")]
-            case "fix_inbound":
-                name = ["inbound", head["stream"], body.get("offset")]
-            case "override_granted":
-                name = ["override", body.get("override_id")]
-            case _:
-                continue
-        key = canonical(name)
-        there[key] = min(head["seq"], there.get(key, head["seq"]))
+        name = _name_of(head, body) if known(head) else None
+        if name is not None:
+            key = canonical(name)
+            there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
-        if head["stream"] != stream or not known(head):
+        if not known(head) or not (head["stream"] == stream or attempt_in(head["stream"])):
             continue
         named = _names_in(head, body)
         for name in named:
@@ -198,8 +192,28 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
 
 
+def _name_of(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[object] | None:
+    """Return the name by which other records name this one; None if none does."""
+    match head["kind"]:
+        case "run_started":
+            return ["run", body.get("run_id")]
+        case "policy_activated":
+            return ["policy", body.get("policy_digest")]
+        case "fix_inbound":
+            return ["inbound", head["stream"], body.get("offset")]
+        case "override_granted":
+            return ["override", body.get("override_id")]
+        case "snapshot_taken":
+            return ["forecast", head["stream"].removeprefix("forecast/")]
+        case _:
+            return None
+
+
 def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
-    """Return what a record of the decision names: run, policy, inbound message, override."""
+    """Return what a record names: run, policy, inbound message, override, attempt at a forecast.
+
+    An attempt names the one before it, from which its right to be follows.
+    """
     named: list[list[object]] = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
     if head["kind"] in {"order_reported", "order_ended"}:
         session = body.get("session")
@@ -209,6 +223,12 @@ def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[obj
     used = state.get("override") if isinstance(state, dict) else None
     if isinstance(used, dict):
         named.append(["override", used.get("override_id")])
+    taken, number = body.get("forecast_id"), body.get("forecast_attempt", 0)
+    if head["kind"] == "forecast_taken" and is_given(taken):
+        named.append(["forecast", f"{text_of(taken)}.{text_of(number)}"])
+    opened = attempt_in(head["stream"]) if head["kind"] == "snapshot_taken" else None
+    if opened is not None and opened[1]:
+        named.append(["forecast", f"{opened[0]}.{opened[1] - 1}"])
     return named
 
 
@@ -238,6 +258,8 @@ def _judge_fills(report: Report, records: Sequence[_Proven], outside: Outside) -
             statements.see(report, head, body, leaf)
             signed.see(head, body, leaf)
             baskets.see(head, body)
+        else:
+            statements.skip(head)
     fills.finish(report)
     statements.finish(report, signed.finish(report, fills.relied_on))
     baskets.finish(report, whole=False, bundle=True)
@@ -279,6 +301,18 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
     judge_seal(report, stream, [head for head, _ in own])
 
 
+def _judge_forecasts(report: Report, records: Sequence[_Proven]) -> None:
+    """Check that each attempt at a forecast is here from its first record to its seal."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    streams = Streams()
+    for head, _, leaf in sorted(records, key=lambda record: record[0]["seq"]):
+        if head["stream"].startswith("forecast/"):
+            found.setdefault(head["stream"], []).append(head)
+            streams.follow(report, head, leaf)
+    for stream, heads in found.items():
+        judge_seal(report, stream, heads, "forecast_sealed")
+
+
 def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], signed: Head) -> None:
     """Judge the seeds, each record with the root of the tree that ends with it."""
     paths = [item[2] for item in bundle.records.values()]
@@ -286,4 +320,4 @@ def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], sig
         head["seq"]: ShownRecord(head, body, leaf, root_up_to(leaf, head["seq"], signed.size, path))
         for (head, body, leaf), path in zip(records, paths, strict=True)
     }
-    judge_requests(report, bundle.stream, shown)
+    judge_requests(report, shown)

@@ -11,7 +11,7 @@ from audit.verifier.parts.contents.baskets import Baskets
 from audit.verifier.parts.contents.fairness.windows import Windows
 from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.policies import PolicySuccessions
-from audit.verifier.parts.contents.seeds import UNBOUND, Seeds
+from audit.verifier.parts.contents.seeds import Seeds
 from audit.verifier.parts.contents.signed import OfficersWord
 from audit.verifier.parts.contents.statements.judging import Statements
 from audit.verifier.parts.records import (
@@ -215,6 +215,7 @@ class LogVerifier:
                 self._seeds.see(self.report, head, body, self._mapped, self._roots)
         else:
             self._unread[head["kind"], head["version"]] += 1
+            self._statements.skip(head)
             if head["kind"] == "stream_heads":
                 self._unread["stream_heads", 0] += 1
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
@@ -300,8 +301,6 @@ class LogVerifier:
         self._baskets.finish(report, whole=self._whole)
         self._windows.finish(report, whole=self._whole)
         say_unread(report, self._unread)
-        if self._seeds.earlier:
-            report.say(f"{self._seeds.earlier} forecasts: {UNBOUND}")
         report.say(
             f"{size} records, {len(self._streams.heads)} streams, {len(self._blobs)} blobs,"
             f" {len(self._roots)} checkpoints; signed up to {self._checked}"

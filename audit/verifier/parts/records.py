@@ -193,9 +193,11 @@ def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> N
         report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
 
 
-def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) -> None:
-    """Require the record that ends a decision."""
-    seals = [head for head in heads if head["kind"] == "decision_sealed"]
+def judge_seal(
+    report: Report, stream: str, heads: Sequence[Mapping[str, Any]], kind: str = "decision_sealed"
+) -> None:
+    """Require the record that ends a decision, or an attempt at a forecast."""
+    seals = [head for head in heads if head["kind"] == kind]
     if any(known(head) for head in seals):
         return
     if seals:

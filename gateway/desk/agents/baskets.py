@@ -212,9 +212,8 @@ def _opened(desk: Desk, caller: Caller, request: BasketRequest, basket_id: str) 
     records = own.tools.ledger.append(*drafts)
     own.orders.catch_up(records)
     reach("basket.received")  # a crash here leaves intents that nobody judged: all abandoned
-    first, *intents = records[-1 - len(cases) :]
-    opened = (replace(c, opened_seq=r.seq) for c, r in zip(cases, intents, strict=True))
-    return _OpenBasket(basket_id=basket_id, record=first, cases=tuple(opened))
+    first = records[-1 - len(cases)]
+    return _OpenBasket(basket_id=basket_id, record=first, cases=tuple(cases))
 
 
 def _decide(desk: Desk, basket: _OpenBasket) -> None:

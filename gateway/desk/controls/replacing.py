@@ -20,7 +20,6 @@ next logon the broker is asked for it by its ClOrdID. Not here: what the broker'
 (`gateway.walk.reconciliation.replace_ends`).
 """
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -46,7 +45,6 @@ from gateway.installation.keys.keyring import Caller
 from gateway.walk.dispatch import DispatchTools, kept_back
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.contents import Reservation
-from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.persons import hide
 from gateway.walk.journal.replace import replace_ended, replace_requested, replace_sent
 from gateway.walk.journal.standing import (
@@ -59,15 +57,13 @@ from gateway.walk.journal.standing import (
 from gateway.walk.journal.verdict import VerdictGiven, judged_document
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.asked import Going, fields_of, replace_going, terms_of
-from gateway.walk.sampled.joining import OwnPaths
+from gateway.walk.projections.forecasts import forecast_named
 from gateway.walk.section import Section
 from inference.forecast.forecast import Forecast
-from risk.forms.documents import value_of
 from risk.intent import Intent, Side
 from risk.rules.messages.rates import message_room
 from risk.state.book import Book
 from risk.state.instrument import Instrument
-from risk.state.paths.marginal import Marginal
 from risk.state.state import RiskState
 from risk.verdict import Verdict
 
@@ -290,7 +286,7 @@ class Replacing:
         """Make the order's case again, with the forecast that it was judged with."""
         parts = self._parts
         records = tuple(parts.reader.records(stream=f"decision/{standing.decision_id}"))
-        made = [one for one in records if one.kind is Kind.FORECAST_MADE]
+        taken = [one for one in records if one.kind is Kind.FORECAST_TAKEN]
         case = case_of(
             standing,
             records,
@@ -299,23 +295,16 @@ class Replacing:
             parts.instruments,
             parts.tick,
         )
-        if case is None or not made:
+        found = forecast_named(parts.reader, taken[-1]) if taken else None
+        if case is None or found is None:
             raise _stays(
                 standing,
                 "this run cannot judge it again; reduce it, or cancel it and ask anew",
             )
-        said = ForecastMade.of(made[-1])
-        return self._with_paths(case, made[-1], said), value_of(Forecast, said.forecast)
-
-    def _with_paths(self, case: Case, made: Record, said: ForecastMade) -> Case:
-        """Join the forecast's paths with those of what the account holds now, under format 2."""
-        data = self._parts.reader.blob(said.paths_blob) if said.paths_blob else None
-        if data is None:
-            return case
-        marginal = value_of(Marginal, json.loads(data))
-        section = self._parts.section
-        own = OwnPaths(kind=made.kind, seq=made.seq, marginal=marginal)
-        return replace(case, joined=section.paths.joining(own)(section.book(case.tags.account)))
+        case = replace(case, taken_seq=taken[-1].seq)
+        own = found.paths_of(Kind.FORECAST_MADE, case)
+        book = parts.section.book(case.tags.account)
+        return replace(case, joined=parts.section.paths.joining(own)(book)), found.target
 
     def _send(self, asked: AskedReplace, going: Going) -> None:
         """Hand the message out, once; what becomes of it is on record."""

@@ -20,7 +20,9 @@ from gateway.walk.projections.outbox import Orders
 def sheet_in(reader: LedgerReader, decision_id: str) -> Sheet | None:
     """Return a decision's sheet; None if there is no such decision or no person was asked."""
     stream = f"decision/{decision_id}"
-    return sheet_of(decision_id, reader.records(stream=stream)) if stream.isprintable() else None
+    if not stream.isprintable():
+        return None
+    return sheet_of(reader, decision_id, reader.records(stream=stream))
 
 
 def open_sheet(reader: LedgerReader, reads: Reads, caller: Caller, decision_id: str) -> Sheet:

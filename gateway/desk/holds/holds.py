@@ -6,6 +6,7 @@ Not here: who may answer and what a yes binds (`gateway.walk.approval`), what a 
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from audit.sequencer.ledger import Lane
@@ -71,7 +72,7 @@ class Holds:
                 )
                 return {"decision_id": decision_id, "result": "refused"}
             shown = seen_by(own.reader, caller.name, decision_id, answer.sheet_digest)
-            self._renewable(case)
+            case = self._renewable(case)
             del self.cases[decision_id]
             said = Said(note=answer.note, shown=shown)
             decision = release(standing, case, approval, own.tools, section, own.orders, said)
@@ -139,15 +140,18 @@ class Holds:
                 )
         return len(late)
 
-    def _renewable(self, case: Case) -> None:
-        """Refuse a yes that could not be renewed now; the hold goes on waiting.
+    def _renewable(self, case: Case) -> Case:
+        """Return a held case with the inputs of now; a yes without them leaves the hold waiting.
 
         Raises:
             NotReadyError: the engine is not ready.
-            RequestError: the instrument has no quote.
+            RequestError: the instrument has no quote, or its market is closed.
         """
+        market = self._own().market
         try:
             self._own().tools.engine.describe()
         except EngineError as error:
             raise NotReadyError(part="engine", state=f"{error}; the hold still waits") from None
         case.tick()
+        reach = market.reach()  # before the snapshot: what comes between is not claimed
+        return replace(case, snapshot=market.snapshot(case.instrument.symbol), narrative=reach)

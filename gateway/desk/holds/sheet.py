@@ -1,7 +1,8 @@
 """The sheet that an approver is shown, and the check that he read the one that he agrees to.
 
-A sheet is made from a held decision's records alone, up to the question. It names the leaf of each,
-so its digest binds what was shown byte for byte; anybody makes it again from the ledger.
+A sheet is made from the records of a held decision and its forecast alone, up to the question. It
+names the leaf of each, so its digest binds what was shown byte for byte; anybody makes it again
+from the ledger.
 
 Not here: what a yes covers (`risk.approved`), and the list of what waits (`waiting`).
 """
@@ -16,6 +17,8 @@ from audit.records.record import Record
 from gateway.errors import ApprovalRefusedError
 from gateway.walk.journal.control.access import ReadRecorded
 from gateway.walk.journal.verdict import SheetShown, readable
+from gateway.walk.ports import RecordsPort
+from gateway.walk.projections.forecasts import with_forecasts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +35,11 @@ def object_of(decision_id: str) -> str:
     return f"sheet/{decision_id}"
 
 
-def sheet_of(decision_id: str, records: Iterable[Record]) -> Sheet | None:
-    """Make a decision's sheet from its records, in order; None if no person was asked."""
+def sheet_of(reader: RecordsPort, decision_id: str, records: Iterable[Record]) -> Sheet | None:
+    """Make a decision's sheet from its records, in order; None if no person was asked.
+
+    The records of the forecast that they name are among those shown.
+    """
     shown: list[Record] = []
     for record in records:
         shown.append(record)
@@ -45,7 +51,7 @@ def sheet_of(decision_id: str, records: Iterable[Record]) -> Sheet | None:
         "decision_id": decision_id,
         "records": [
             {"seq": one.seq, "kind": one.kind.value, "leaf": one.leaf.hex(), **readable(one)}
-            for one in shown
+            for one in with_forecasts(reader, shown)
         ],
     }
     digest = sha256(canonical(document)).hexdigest()

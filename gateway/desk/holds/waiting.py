@@ -91,7 +91,7 @@ def hold_list(
 def _line(reader: LedgerReader, decision_id: str, now_us: int) -> HoldLine | None:
     """Return one hold; None if the decision waited for nobody."""
     records = tuple(reader.records(stream=f"decision/{decision_id}"))
-    sheet = sheet_of(decision_id, records)
+    sheet = sheet_of(reader, decision_id, records)
     if sheet is None:
         return None
     asked = next(one for one in records if one.seq == sheet.asked_seq)

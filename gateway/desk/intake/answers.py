@@ -17,8 +17,7 @@ from gateway.desk.intake.withheld import CODE, withheld_from_agents, without_con
 from gateway.errors import NotReadyError
 from gateway.installation.keys.roles import Role
 from gateway.walk.journal.contents import Ending
-from gateway.walk.journal.decision import IntentProposed
-from gateway.walk.journal.forecast import ForecastFailed
+from gateway.walk.journal.decision import ForecastTaken, IntentProposed
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
 from gateway.walk.projections.outbox import Orders
@@ -56,7 +55,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
     """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
-    failed = any(r.kind is Kind.FORECAST_FAILED for r in records)
+    failed = _no_forecast_by(records)
     sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
     if not verdicts and records[-1].kind is not Kind.DECISION_SEALED:
         raise NotReadyError(part=f"decision {decision_id}", state="still being decided")
@@ -64,7 +63,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         return IntentResponse(
             decision_id=decision_id,
             result="no_forecast" if failed else "no_trade",
-            reason=_no_forecast_by(records) if failed else _no_trade_by(records),
+            reason=failed or _no_trade_by(records),
             verdict=None,
             rules=(),
             cl_ord_id=None,
@@ -172,9 +171,9 @@ def _judged_by(results: Sequence[dict[str, Any]]) -> str:
 
 
 def _no_forecast_by(records: Sequence[Record]) -> str | None:
-    """Return the code of a forecast that failed; its detail is for the operator."""
-    failed = next((r for r in reversed(records) if r.kind is Kind.FORECAST_FAILED), None)
-    return None if failed is None else ForecastFailed.of(failed).reason
+    """Return the code for which there is no forecast, or None; its detail is for the operator."""
+    taken = next((r for r in reversed(records) if r.kind is Kind.FORECAST_TAKEN), None)
+    return None if taken is None else ForecastTaken.of(taken).missing or None
 
 
 def _no_trade_by(records: Sequence[Record]) -> str | None:

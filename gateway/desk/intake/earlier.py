@@ -14,7 +14,7 @@ from audit.store.reader import LedgerReader
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.intents import wish_of
 from gateway.desk.intake.strategies import AGENT_WISH, wish
-from gateway.walk.journal.decision import IntentReceived
+from gateway.walk.journal.decision import ForecastTaken, IntentReceived
 from gateway.walk.journal.forecast import SnapshotTaken
 from gateway.walk.journal.run import RunStarted
 from gateway.walk.journal.standing import Standing
@@ -47,13 +47,13 @@ def case_of(
     """Make an agent's held case again from its records; None if this run may not renew it."""
     held = standing.verdict
     first = {record.kind: record for record in reversed(records)}
-    received, taken = first.get(Kind.INTENT_RECEIVED), first.get(Kind.SNAPSHOT_TAKEN)
+    received, taken = first.get(Kind.INTENT_RECEIVED), first.get(Kind.FORECAST_TAKEN)
     if held is None or received is None or taken is None:
         return None
     began = same_terms(reader, before_seq=records[0].seq)
-    snapshot = SnapshotTaken.of(taken)
-    instrument = instruments.get(snapshot.instrument)
-    inputs = reader.blob(snapshot.snapshot_blob)
+    said = ForecastTaken.of(taken)
+    instrument = instruments.get(said.instrument)
+    inputs = _inputs(reader, said)
     given = VerdictGiven.of(held)
     same_policy = given.policy_digest == policy_digest(policy)
     if began is None or instrument is None or inputs is None or not same_policy:
@@ -67,14 +67,20 @@ def case_of(
         tags=Tags(account=given.account, run_id=began.run_id, mode=began.mode, dev=began.dev),
         instrument=instrument,
         snapshot=snapshot_from_document(json.loads(inputs)),
-        narrative=snapshot.reach,
+        narrative=said.reach,
         strategy=AGENT_WISH,
         author=asked.author,
         tick=lambda: tick(instrument.symbol),
         propose=wish(policy.sizing, instrument, wish_of(request, instrument)),
         directional=request.directional,
-        opened_seq=records[0].seq,
     )
+
+
+def _inputs(reader: LedgerReader, taken: ForecastTaken) -> bytes | None:
+    """Return the snapshot that a decision's forecast was made of, or None."""
+    for record in reader.records(stream=taken.named.stream, kinds=(Kind.SNAPSHOT_TAKEN,)):
+        return reader.blob(SnapshotTaken.of(record).snapshot_blob)
+    return None
 
 
 def same_terms(reader: LedgerReader, *, before_seq: int) -> RunStarted | None:

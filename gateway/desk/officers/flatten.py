@@ -210,7 +210,7 @@ def _closed(
         payload = {**draft.payload, "flattens": flatten_id}
         (opened,) = own.tools.ledger.append(replace(draft, payload=payload, personal=personal))
         own.orders.catch_up((opened,))
-        desk.make(replace(case, opened_seq=opened.seq))
+        desk.make(case)
     except GatewayError as error:
         return {"decision_id": decision_id, "result": "not_judged", "why": str(error)}
     answer = intent_response(own.reader, decision_id).model_dump(mode="json", exclude_none=True)

@@ -10,7 +10,8 @@ Rules:
 - A decision that was refused, that no broker traded or that had no forecast is counted by its end;
   it adds nothing to scale and words but what both twins did.
 - An interval resamples days in blocks, because a forecast's horizon overlaps the next one's, and
-  all instruments of a day together. With too few days there is none, and it is said.
+  all instruments of a day together, so that the decisions of one forecast are no evidence apart.
+  With too few days there is none, and it is said.
 
 Not here: what words did to one decision (the news twin).
 """
@@ -27,7 +28,7 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.walk.journal.decision import DecisionSealed, GjrMade, SizedBeside
+from gateway.walk.journal.decision import DecisionSealed, ForecastTaken, GjrMade, SizedBeside
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.sampled.four_books import COLUMN_KINDS, AddedParts, FourBooks, traded_lots
 from risk.forms.documents import value_of
@@ -52,7 +53,7 @@ ADDS_KINDS: Final = (
     Kind.DECISION_SEALED,
 )
 """What is read of every account; of the asked one also `COLUMN_KINDS` and its decisions."""
-_OWN_KINDS: Final = tuple(dict.fromkeys((*COLUMN_KINDS, Kind.SNAPSHOT_TAKEN, Kind.INTENT_PROPOSED)))
+_OWN_KINDS: Final = tuple(dict.fromkeys((*COLUMN_KINDS, Kind.FORECAST_TAKEN, Kind.INTENT_PROPOSED)))
 _TRADE_KINDS: Final = (Kind.ORDER_REPORTED, Kind.DIFFERENCE_RESOLVED)
 BLOCK_DAYS: Final = 10
 """Days in one drawn block: as long as the shipped horizon in daily bars."""
@@ -117,6 +118,9 @@ class EngineAdds:
     _policy: SizingPolicy | None = None
     _instruments: dict[str, Instrument] = field(default_factory=dict)
     _reasons: dict[str, str] = field(default_factory=dict)
+    """Why a forecast has no GJR twin, by the forecast's stream; empty where it has one."""
+    _taken: dict[str, str] = field(default_factory=dict)
+    """The stream of each decision's first forecast."""
     _gjr: dict[str, SizedBeside] = field(default_factory=dict)
 
     @property
@@ -144,8 +148,9 @@ class EngineAdds:
                 self._policy = policy_from_document(PolicyActivated.of(record).policy).sizing
             case Kind.GJR_MADE:
                 self._reasons[record.stream] = GjrMade.of(record).missing
-            case Kind.SNAPSHOT_TAKEN:
+            case Kind.FORECAST_TAKEN:
                 self.ends.setdefault(record.stream, "open")
+                self._taken.setdefault(record.stream, ForecastTaken.of(record).named.stream)
             case Kind.DECISION_SEALED if record.stream in self.ends:
                 self.ends[record.stream] = DecisionSealed.of(record).outcome
                 if record.stream in self.differing:
@@ -223,7 +228,8 @@ class EngineAdds:
             self.without[WISH] += 1
             return
         if table is None or twin is None or twin.sizing is None or table.sizing is None:
-            self.without[self._reasons.get(record.stream) or "not_on_record"] += 1
+            forecast = self._taken.get(record.stream, "")
+            self.without[self._reasons.get(forecast) or "not_on_record"] += 1
             return
         sizings = own.sizing, table.sizing, twin.sizing
         without = {one["reason"] for one in sizings} - _AIMED

@@ -8,6 +8,7 @@ answer that the order left. No clock of the broker or of the market is used.
 Rules:
 - A refusal counts on the day of its record. A decision's times count on the day of its first
   record; a decision whose first record was not folded has no times.
+- A forecast that failed counts for each decision that got none, not for one that the table served.
 - Every check that asked for THROTTLE or more counts, so one verdict may count under several rules.
 - Only the first fill has a time. A decision is forgotten when it is sealed.
 """
@@ -22,6 +23,7 @@ from fix.orders.state import OrderState
 from gateway.evidence.decisions import PREFIX
 from gateway.walk.journal.contents import Reasoned
 from gateway.walk.journal.control.access import AccessRefused
+from gateway.walk.journal.decision import ForecastTaken
 from gateway.walk.journal.order import OrderReported, OrderSent
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.verdict import Action
@@ -43,7 +45,6 @@ LEGS: Final = {
 """Part of the way -> from where to where."""
 
 _REASONED: Final = {
-    Kind.FORECAST_FAILED: "forecast",
     Kind.RESERVATION_RELEASED: "hold",
     Kind.ORDER_WITHDRAWN: "desk",
     Kind.ORDER_REFUSED: "session",
@@ -53,7 +54,7 @@ _REASONED: Final = {
 
 FLOW_KINDS: Final = (
     Kind.INTENT_RECEIVED,
-    Kind.SNAPSHOT_TAKEN,
+    Kind.FORECAST_TAKEN,
     Kind.VERDICT_GIVEN,
     Kind.APPROVAL_REFUSED,
     Kind.ORDER_SENDING,
@@ -126,8 +127,6 @@ class FlowFold:
         match record.kind:
             case Kind.VERDICT_GIVEN:
                 self._judged(record, way)
-            case Kind.APPROVAL_REFUSED:
-                self._refused(record, "person", "refused by a person")
             case Kind.ORDER_SENDING if way is not None:
                 way.announced_us = record.recorded_at_us
                 self._took(way, "approved_to_announced", way.approved_us, way.announced_us)
@@ -137,6 +136,17 @@ class FlowFold:
                 self._reported(record, way)
             case Kind.DECISION_SEALED:
                 self._open.pop(record.stream, None)
+            case _:
+                self._declined(record)
+
+    def _declined(self, record: Record) -> None:
+        """Take a refusal by anybody but the rules, if the record is one."""
+        match record.kind:
+            case Kind.FORECAST_TAKEN:
+                if missing := ForecastTaken.of(record).missing:
+                    self._refused(record, "forecast", missing)
+            case Kind.APPROVAL_REFUSED:
+                self._refused(record, "person", "refused by a person")
             case Kind.ACCESS_REFUSED:
                 said = AccessRefused.of(record)
                 self._refused(record, "access", said.reason, count=said.count)

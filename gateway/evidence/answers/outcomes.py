@@ -8,6 +8,7 @@ Rules:
   and enough bars after it. So the ledger alone decides, and a restated price counts as restated.
 - A forecast is scored at its first bar and at its last. Without recorded paths (a policy of
   format 1) it is not scored.
+- A forecast is scored once, however many decisions rest on it.
 - Of several forecasts from one bar, the first alone counts as evidence.
 """
 
@@ -37,14 +38,14 @@ SCORE_KINDS: Final = (
 )
 DRIFTED_MILLI: Final = 20_000
 """Evidence from which operators are told, 1/1,000: a calibrated model gets there once in twenty."""
-_PREFIX: Final = "decision/"
+_PREFIX: Final = "forecast/"
 
 
 @dataclass(slots=True, kw_only=True)
 class _Unscored:
     """A forecast that waits for its bars; `base_us`, `bar_us`, `steps` are those of its paths."""
 
-    decision_id: str
+    name: str
     made: ForecastMade
     seq: int
     table_blob: str = ""
@@ -56,13 +57,11 @@ class _Unscored:
 class Outcomes:
     """Folds the records of `SCORE_KINDS` in order; `take` returns what became due."""
 
-    def __init__(
-        self, reader: LedgerReader, finished: Container[tuple[str, int]] = frozenset()
-    ) -> None:
+    def __init__(self, reader: LedgerReader, finished: Container[str] = frozenset()) -> None:
         """Start with nothing read; forecasts that are `finished` are left out, and not loaded."""
         self._reader = reader
         self._finished = finished
-        self._open: dict[str, dict[tuple[str, int], _Unscored]] = {}
+        self._open: dict[str, dict[str, _Unscored]] = {}
 
     def take(self, record: Record) -> tuple[ForecastScored, ...]:
         """Read one record; return the scores that a snapshot makes possible.
@@ -82,31 +81,30 @@ class Outcomes:
         return ()
 
     def _made(self, record: Record) -> None:
-        made, decision_id = ForecastMade.of(record), record.stream.removeprefix(_PREFIX)
-        key = (decision_id, made.attempt)
-        if not made.paths_blob or key in self._finished:
+        made, name = ForecastMade.of(record), record.stream.removeprefix(_PREFIX)
+        if not made.paths_blob or name in self._finished:
             return
         waiting = self._open.setdefault(made.instrument, {})
         if record.kind is Kind.FORECAST_MADE:
             paths = self._paths(made.paths_blob)
-            waiting[key] = _Unscored(
-                decision_id=decision_id,
+            waiting[name] = _Unscored(
+                name=name,
                 made=made,
                 seq=record.seq,
                 base_us=paths.times_us[-1] if paths.times_us else -1,
                 bar_us=paths.bar_us,
                 steps={1, paths.steps},
             )
-        elif key in waiting:
-            waiting[key].table_blob = made.paths_blob
+        elif name in waiting:
+            waiting[name].table_blob = made.paths_blob
 
     def _scored(self, scored: ForecastScored) -> None:
         waiting = self._open.get(scored.instrument, {})
-        key = (scored.scored_id, scored.attempt)
-        if key in waiting:
-            waiting[key].steps.discard(scored.step)
-            if not waiting[key].steps:
-                del waiting[key]
+        name = scored.scored_id
+        if name in waiting:
+            waiting[name].steps.discard(scored.step)
+            if not waiting[name].steps:
+                del waiting[name]
 
     def _due(self, taken: SnapshotTaken, seq: int) -> Iterator[ForecastScored]:
         waiting = self._open.get(taken.instrument)
@@ -114,9 +112,9 @@ class Outcomes:
             return
         snapshot = snapshot_from_document(json.loads(self._blob(taken.snapshot_blob)))
         places = {bar.close_time_us: n for n, bar in enumerate(snapshot.bars)}
-        for key, one in list(waiting.items()):
+        for name, one in list(waiting.items()):
             if one.base_us < snapshot.bars[0].close_time_us:
-                del waiting[key]  # what came has left the snapshots
+                del waiting[name]  # what came has left the snapshots
             base = places.get(one.base_us)
             if base is None or one.bar_us != BAR_US[snapshot.frequency]:
                 continue
@@ -132,7 +130,7 @@ class Outcomes:
         came = move_1e8(begun.close_ticks, ended.close_ticks)
         table = self._paths(one.table_blob) if one.table_blob else None
         return ForecastScored(
-            scored_id=one.decision_id,
+            scored_id=one.name,
             instrument=snapshot.instrument,
             attempt=one.made.attempt,
             step=step,
@@ -142,8 +140,8 @@ class Outcomes:
             came_us=ended.close_time_us,
             came_1e8=came,
             model_digest=one.made.model_digest,
-            target=_of_paths(paths, step, came, one.decision_id),
-            table=None if table is None else _of_paths(table, step, came, one.decision_id),
+            target=_of_paths(paths, step, came, one.name),
+            table=None if table is None else _of_paths(table, step, came, one.name),
         )
 
     def _paths(self, digest: str) -> Marginal:
@@ -261,13 +259,13 @@ def scores_of(reader: LedgerReader) -> Scores:
     return scores
 
 
-def finished_on_record(reader: LedgerReader) -> frozenset[tuple[str, int]]:
-    """Return the forecasts, by decision and attempt, that are scored at their first and last bar.
+def finished_on_record(reader: LedgerReader) -> frozenset[str]:
+    """Return the names of the forecasts that are scored at their first and last bar.
 
     One of a single bar is not among them: its one score does not say that it was the last.
     """
     scored = map(ForecastScored.of, reader.records(kinds=(Kind.FORECAST_SCORED,)))
-    return frozenset((one.scored_id, one.attempt) for one in scored if one.step > 1)
+    return frozenset(one.scored_id for one in scored if one.step > 1)
 
 
 def wrongly_scored(reader: LedgerReader) -> tuple[int, tuple[int, ...]]:

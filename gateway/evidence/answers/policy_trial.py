@@ -30,6 +30,7 @@ from gateway.walk.journal.control.oversight.justifications import FairnessSource
 from gateway.walk.journal.control.oversight.trials import PolicyTried
 from gateway.walk.journal.run import PolicyActivated
 from gateway.walk.journal.verdict import VerdictBasis
+from gateway.walk.projections.forecasts import decision_records
 from gateway.walk.projections.gathering import headlines
 from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
@@ -115,7 +116,7 @@ def trial_of(
     untried: dict[str, str] = {}
     for decision_id, seqs in wanted.items():
         try:
-            pair = pairs.of(reader.records(stream=f"{PREFIX}{decision_id}"))
+            pair = pairs.of(decision_records(reader, decision_id))
             text = text_codec_of(pair)
             again = [*retried(reader, load_table(pair), decision_id, draft, text)]
         except (ReplayDiffersError, PairMissingError) as difference:

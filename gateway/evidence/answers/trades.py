@@ -20,6 +20,7 @@ from gateway.walk.journal.forecast import ForecastMade, NewsTwinMade
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import ModelLoaded
 from gateway.walk.journal.verdict import ApprovalGiven, ApprovalRefused, VerdictGiven
+from gateway.walk.projections.forecasts import decision_records
 
 SIDES: Final = {"1": "buy", "2": "sell", "5": "sell short", "6": "sell short exempt"}
 MOVES: Final = (("expected_1e8", "expected move"), ("p_up_bp", "chance of a rise"))
@@ -101,7 +102,7 @@ def model_answer(reader: LedgerReader, decision_id: str) -> RecordedAnswer:
     """Answer which model and weights made a decision's forecast."""
     decision_id = decision_named(reader, decision_id)
     facts = []
-    for record in reader.records(stream=PREFIX + decision_id, kinds=(Kind.FORECAST_MADE,)):
+    for record in _forecasts(reader, decision_id, Kind.FORECAST_MADE):
         digest = ForecastMade.of(record).model_digest
         facts.append(Fact(text=f"the forecast names the weights {digest}", record=record))
         loaded = reader.records(
@@ -125,9 +126,9 @@ def model_answer(reader: LedgerReader, decision_id: str) -> RecordedAnswer:
 def words_answer(reader: LedgerReader, decision_id: str) -> RecordedAnswer:
     """Answer what words changed: the forecast beside its twin without news."""
     decision_id = decision_named(reader, decision_id)
-    stream, facts = PREFIX + decision_id, []
+    facts = []
     made: dict[str, Any] = {}
-    for record in reader.records(stream=stream, kinds=(Kind.FORECAST_MADE, Kind.NEWS_TWIN_MADE)):
+    for record in _forecasts(reader, decision_id, Kind.FORECAST_MADE, Kind.NEWS_TWIN_MADE):
         if record.kind is Kind.FORECAST_MADE:
             made = ForecastMade.of(record).forecast
             facts.append(Fact(text=f"with the news: {_moves(made)}", record=record))
@@ -212,6 +213,11 @@ def _approved(reader: LedgerReader, record: Record, decision_id: str) -> Iterato
     told = "the same as made again from the records" if same else "NOT that of the records"
     read = reader.record(said.shown.read_seq)
     yield Fact(text=f"he opened the sheet {said.shown.sheet_digest}, {told}", record=read)
+
+
+def _forecasts(reader: LedgerReader, decision_id: str, *kinds: Kind) -> Iterator[Record]:
+    """Yield the records of these kinds of the forecasts that a decision names, by number."""
+    return (one for one in decision_records(reader, decision_id) if one.kind in kinds)
 
 
 def _moves(forecast: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from gateway.evidence.replay.intent import case_of_verdict
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
+from gateway.walk.projections.forecasts import decision_records
 from inference.weights.registry import load_table
 
 
@@ -23,8 +24,7 @@ def print_would_pass(place: Place, decision_id: str) -> int:
         ReplayDiffersError: when the decision does not replay.
         RequestError: no rule judged it.
     """
-    records = place.reader.records(stream=f"decision/{decision_id}")
-    pair = Pairs(place.settings.engine.model).of(records)
+    pair = Pairs(place.settings.engine.model).of(decision_records(place.reader, decision_id))
     table, text = load_table(pair), text_codec_of(pair)
     found = 0
     for past, record, _ in replayed(place.reader, table, decision_id, text):

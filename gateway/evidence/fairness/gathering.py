@@ -5,6 +5,7 @@ account before that; before any opening it is the UTC date on which it was recor
 
 Rules:
 - Only records count, so whoever has the log gathers the same cases.
+- A decision's forecast is the one that it took; several decisions may rest on one.
 - `size` is one more than the last record that any case rests on: later records change nothing
   below it, and nobody chooses it.
 - What clients were allotted of an order counts once the order's instrument closed after its last
@@ -21,6 +22,7 @@ from audit.records.record import Record
 from gateway.clock import date_of
 from gateway.evidence.decisions import PREFIX
 from gateway.walk.journal.control.groups.allocation import OrderAllocated
+from gateway.walk.journal.decision import ForecastTaken
 from gateway.walk.journal.forecast import ForecastMade
 from gateway.walk.journal.order import OrderReported, OrderSending
 from gateway.walk.journal.run import InstrumentListed, MarkTaken, RunStarted
@@ -36,6 +38,7 @@ WINDOW_KINDS: Final = (
     Kind.INSTRUMENT_LISTED,
     Kind.MARK_TAKEN,
     Kind.FORECAST_MADE,
+    Kind.FORECAST_TAKEN,
     Kind.VERDICT_GIVEN,
     Kind.ORDER_SENDING,
     Kind.ORDER_REPORTED,
@@ -68,6 +71,7 @@ class _Found:
     listed: Mapping[str, str]
     seq: int
     forecast: Mapping[str, Any] | None
+    forecast_seq: int | None
     filled: bool = False
     base: int = 0
     closes: dict[int, int] = field(default_factory=dict)
@@ -105,7 +109,8 @@ class _Gathering:
     last: str
     listed: dict[str, dict[str, str]] = field(default_factory=dict)
     days: dict[str, str] = field(default_factory=dict)
-    forecasts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    forecasts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
     closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     waiting: dict[tuple[str, str], list[_Found]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -122,8 +127,8 @@ class _Gathering:
                 self._list(listed.instrument, listed.reference)
             case Kind.MARK_TAKEN:
                 self._mark(record, MarkTaken.of(record))
-            case Kind.FORECAST_MADE:
-                self.forecasts[record.stream] = ForecastMade.of(record).forecast
+            case Kind.FORECAST_MADE | Kind.FORECAST_TAKEN:
+                self._forecast(record)
             case Kind.VERDICT_GIVEN if record.stream not in self.seen:
                 self.seen.add(record.stream)
                 self._judged(record, VerdictGiven.of(record))
@@ -135,6 +140,13 @@ class _Gathering:
                     own.parts, own.split_seq = split.parts, max(own.split_seq, record.seq)
             case _:
                 pass
+
+    def _forecast(self, record: Record) -> None:
+        """Keep a forecast by its number, and which one a decision names."""
+        if record.kind == Kind.FORECAST_MADE:
+            self.forecasts[record.seq] = ForecastMade.of(record).forecast
+        elif (seq := ForecastTaken.of(record).of_seq) is not None:
+            self.taken[record.stream] = seq
 
     def _ordered(self, record: Record) -> None:
         found = self.found[record.stream]
@@ -182,7 +194,8 @@ class _Gathering:
         day = day or date_of(record.recorded_at_us)
         if not self.first <= day <= self.last:
             return
-        said = self.forecasts.get(record.stream)
+        seq = self.taken.get(record.stream, -1)
+        said = self.forecasts.get(seq)
         close = self.closes.get((given.account, given.instrument), (0, 0))
         found = _Found(
             given=given,
@@ -190,6 +203,7 @@ class _Gathering:
             listed=dict(self.listed.get(given.instrument, {})),
             seq=record.seq,
             forecast=said,
+            forecast_seq=None if said is None else seq,
         )
         if said is not None and 0 < close[0] <= found.as_of_us:
             found.base = close[1]
@@ -272,6 +286,7 @@ def _case(decision_id: str, found: _Found) -> WindowCase:
         expected_1e8=None if said is None else int(said["expected_1e8"]),
         error_1e8=error,
         covered=covered,
+        forecast=found.forecast_seq,
     )
 
 

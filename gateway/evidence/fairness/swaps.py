@@ -20,6 +20,7 @@ from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.past import Past
 from gateway.evidence.replay.replay import replayed
 from gateway.installation.place import Place
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec.narrative import speaking
 from inference.codec.text.codec import TextCodec
 from inference.engine.port import Engine, SampleRequest
@@ -89,9 +90,7 @@ def run_swaps(
         NotReadyError: the engine does not start.
     """
     swaps, digest = read_swaps(file)
-    pair = Pairs(place.settings.engine.model).of(
-        place.reader.records(stream=f"decision/{decision_id}")
-    )
+    pair = Pairs(place.settings.engine.model).of(decision_records(place.reader, decision_id))
     codec, table = text_codec_of(pair), load_table(pair)
     if codec is None:
         raise RequestError(
@@ -174,18 +173,22 @@ def _pairs(
 
 def _recorded(steps: Sequence[Past]) -> RecordedPrompt:
     past = steps[-1]
-    made = [one for one in past.attempts if one.capture is not None and one.target is not None]
-    if not made or past.case is None or not speaking(past.case.snapshot):
-        raise RequestError(problem="the decision has no forecast, or no news in its prompt")
-    last = made[-1]
-    if last.capture is None or last.target is None:
-        raise AssertionError("both were just looked at")
-    return RecordedPrompt(
-        snapshot=past.case.snapshot,
-        evidence=last.capture,
-        seed=last.seed,
-        model_digest=last.target.model_digest,
-    )
+    for made in (one.made for one in reversed(past.attempts)):
+        if (
+            made is None
+            or made.own is None
+            or made.asked is None
+            or not speaking(made.own.snapshot)
+        ):
+            continue
+        if made.capture is not None and made.target is not None:
+            return RecordedPrompt(
+                snapshot=made.own.snapshot,
+                evidence=made.capture,
+                seed=made.asked.seed,
+                model_digest=made.target.model_digest,
+            )
+    raise RequestError(problem="the decision has no forecast, or no news in its prompt")
 
 
 def ends_of(sampled: Sampled) -> list[int]:

@@ -21,16 +21,23 @@ Fields that no statement compares with anything. Their bytes are what was signed
 true is for a replay (`countersign replay`), or rests on who wrote them.
 """
 
+_OF_STREAMS = {StreamClass.DECISION: "decision", StreamClass.FORECAST: "forecast"}
+"""How the table names every kind of a stream."""
 _OF_RESULTS = "limit note observed reason scope unit version"
 _OF_MESSAGES = "10 1724 21 2376 2593 2594 2595 34 447 448 452 453 49 528 56 60 8 9"
 _OF_FIELDS = "1724 21 2376 2593 2594 2595 447 448 452 453 528 60"
 WITHIN: Mapping[str, Mapping[str, str]] = {
+    "forecast_made": {
+        "forecast": "as_of_us bar_us capture_digest expected_1e8 horizon horizon_vol_1e8"
+        " interval_high_1e8 interval_low_1e8 levels_bp n_dropped n_paths p_up_bp quantiles_1e8"
+        " step_vol_1e8"
+    },
     "intent_proposed": {
         "intent": "directional limit_ticks qty_lots side strategy target_exposure_bp tif"
     },
     "verdict_given": {
         "policy_status": "checked_at_us signed_by",
-        "verdict": "state_digest verdict_digest",
+        "verdict": "digest_version state_digest verdict_digest",
         "verdict.results": _OF_RESULTS,
     },
     "order_sending": {"fields": _OF_FIELDS},
@@ -40,7 +47,7 @@ WITHIN: Mapping[str, Mapping[str, str]] = {
     "replace_requested": {
         "judged": "basis_seq kill_epoch market_now_us narrative_as_of_us policy_status quote"
         " renewal state",
-        "judged.verdict": "state_digest verdict_digest",
+        "judged.verdict": "digest_version state_digest verdict_digest",
         "judged.verdict.results": _OF_RESULTS,
     },
     "replace_sent": {"raw": f"{_OF_MESSAGES} 15"},
@@ -55,7 +62,9 @@ def statements_page() -> str:
         where = "; ".join(
             f"`{kind}`: {_listed(fields)}" for kind, fields in one.judges.items() if fields
         )
-        rows.append(f"| `{one.id}` | {one.says} | {where.replace('`decision`', 'of a decision')} |")
+        for name in _OF_STREAMS.values():
+            where = where.replace(f"`{name}`", f"of a {name}")
+        rows.append(f"| `{one.id}` | {one.says} | {where} |")
     lines = [
         HEAD.rstrip("\n"),
         *rows,
@@ -72,7 +81,7 @@ def statements_page() -> str:
 
 def judged(spec: KindSpec) -> Iterator[str]:
     """Yield the dotted paths of a kind's fields that statements judge."""
-    kinds = {"*", str(spec.kind), *(("decision",) if spec.stream is StreamClass.DECISION else ())}
+    kinds = {"*", str(spec.kind), _OF_STREAMS.get(spec.stream, "*")}
     for one in STATEMENTS:
         for kind in kinds & one.judges.keys():
             yield from one.judges[kind].split()

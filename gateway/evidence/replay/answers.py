@@ -6,7 +6,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.desk.holds.sheet import sheet_of, shows_read
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import Past, matches, same
+from gateway.evidence.replay.compared import matches, same
+from gateway.evidence.replay.past import Past
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.contents import Ending
 from risk.approved import grant
@@ -15,7 +16,7 @@ from risk.intent import Intent
 
 def approval_requested(past: Past, record: Record) -> str:
     """Compare the question with the verdict that asks it."""
-    case, _ = past.opened(record)
+    case = past.opened(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
     intent = past.attempt(record, 0).intent
     if intent is None:
@@ -37,7 +38,7 @@ def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str
 
 def approval_resumed(past: Past, record: Record) -> str:
     """Compare whose hold a later run keeps, until the same end and on the same terms."""
-    case, _ = past.opened(record)
+    case = past.opened(record)
     said = journal_verdicts.ApprovalResumed.of(record)
     asked = past.last(Kind.APPROVAL_REQUESTED, before=record)
     same(
@@ -65,7 +66,7 @@ def approval_given(past: Past, record: Record) -> str:
     approval = grant(
         past.policy, judged.intent, judged.verdict, said.approver, said.approval.given_at_us
     )
-    sheet = sheet_of(past.standing.decision_id, past.records)
+    sheet = sheet_of(past.reader, past.standing.decision_id, past.records)
     if said.shown is not None:
         if sheet is None or said.shown.sheet_digest != sheet.digest:
             raise ReplayDiffersError(step="approval_given", detail="shown.sheet_digest")

@@ -86,7 +86,7 @@ def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
     evidence = question.evidence
     samples = engine.sample(
         SampleRequest(
-            request_id=f"replay.{question.attempt}",
+            request_id=f"replay.{question.name}",
             prompt_ids=question.prompt_ids,
             n_tokens=len(paths(evidence)[0]),
             seeds=evidence.seeds,

@@ -17,13 +17,8 @@ from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.intents import decision_id_of, request_document
 from gateway.desk.intake.strategies import AGENT_WISH
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import (
-    Attempt,
-    Past,
-    matches,
-    named,
-    same,
-)
+from gateway.evidence.replay.compared import matches, same
+from gateway.evidence.replay.past import Attempt, Past, named
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
@@ -36,8 +31,7 @@ from gateway.walk.projections.book import Twin
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.gathering import crowd_of, headlines
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
-from gateway.walk.sampled.joining import OwnPaths
-from gateway.walk.sampled.news import paths_of_twin, what_words_did
+from gateway.walk.sampled.news import what_words_did
 from gateway.walk.sampled.placebo import judge_twin
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval
@@ -72,7 +66,7 @@ class RecordedShadow:
         self._policy: Policy = past.policy
         self._books = [
             *past.twin_books(
-                twin, account=past.tags.account, after=attempt.made_seq, before=attempt.quote_seq
+                twin, account=past.tags.account, after=attempt.taken_seq, before=attempt.quote_seq
             )
         ]
 
@@ -135,16 +129,13 @@ def intent_received(past: Past, record: Record) -> str:
 
 def quote_taken(past: Past, record: Record) -> str:
     """Take the market that the decision was priced against."""
-    case, _ = past.opened(record)
-    attempt = past.attempt(record, 0)
-    if attempt.made_seq < 0:
-        raise ReplayDiffersError(step="quote_taken", detail="no placebo_made before it")
+    case, attempt = past.opened(record), past.attempt(record, 0)
+    simulated = past.forecast(record, 0).gjr is not None
     attempt.quote = journal.QuoteTaken.of(record).quote
     attempt.quote_seq = record.seq
     matches(record, journal.quote_taken(case, attempt.quote))
     if past.first(Kind.PLACEBO_JUDGED) is None:
         raise ReplayDiffersError(step="placebo_judged", detail="is missing beside the quote")
-    simulated = attempt.gjr is not None and attempt.gjr.forecast is not None
     if simulated and past.first(Kind.GJR_JUDGED) is None:
         raise ReplayDiffersError(step="gjr_judged", detail="is missing beside the quote")
     return f"{attempt.quote.bid_ticks} to {attempt.quote.ask_ticks} ticks"
@@ -152,54 +143,49 @@ def quote_taken(past: Past, record: Record) -> str:
 
 def placebo_judged(past: Past, record: Record) -> str:
     """Size, judge and fill the table's twin again, with the walk's own function."""
-    attempt = past.attempt(record, 0)
-    return _twin_judged(past, record, Twin.PLACEBO, attempt.twin, attempt.twin_own)
+    made = past.forecast(record, 0).placebo
+    return _twin_judged(past, record, Twin.PLACEBO, made, Kind.PLACEBO_MADE)
 
 
 def gjr_judged(past: Past, record: Record) -> str:
     """Size, judge and fill the GJR twin again likewise."""
-    attempt = past.attempt(record, 0)
-    made = None if attempt.gjr is None else attempt.gjr.forecast
-    return _twin_judged(past, record, Twin.GJR, made, attempt.gjr_own)
+    return _twin_judged(past, record, Twin.GJR, past.forecast(record, 0).gjr, Kind.GJR_MADE)
 
 
-def _twin_judged(
-    past: Past, record: Record, twin: Twin, made: Forecast | None, own: OwnPaths | None
-) -> str:
-    case, _ = past.opened(record)
-    attempt, step = past.attempt(record, 0), record.kind.value
+def _twin_judged(past: Past, record: Record, twin: Twin, made: Forecast | None, kind: Kind) -> str:
+    case, attempt = past.opened(record), past.attempt(record, 0)
     if made is None:
-        raise ReplayDiffersError(step=step, detail="no forecast of the twin before it")
+        raise ReplayDiffersError(step=record.kind.value, detail="no forecast of the twin before it")
     if attempt.quote is None:
-        raise ReplayDiffersError(step=step, detail="no quote_taken before it")
+        raise ReplayDiffersError(step=record.kind.value, detail="no quote_taken before it")
     judged = journal.TwinJudged.of(record)
     shadow = RecordedShadow(twin, past, record, attempt)
     tick = Tick(
         quote=attempt.quote, instant=RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
     )
-    matches(record, judge_twin(twin, case, shadow, made, tick, past.paths.joining(own)))
+    join = past.paths.joining(past.own_paths(record, kind, 0))
+    matches(record, judge_twin(twin, case, shadow, made, tick, join))
     return judged.result
 
 
 def intent_proposed(past: Past, record: Record) -> str:
     """Size again with the book that the record names; form the intent."""
-    case, _ = past.opened(record)
-    attempt = past.attempt(record)
-    proposed = journal.IntentProposed.of(record)
-    after, before = attempt.made_seq, attempt.quote_seq
+    case, attempt = past.opened(record), past.attempt(record)
+    forecast, proposed = past.forecast(record), journal.IntentProposed.of(record)
+    before = attempt.quote_seq
     if case.attempt:
         attempt.quote, before = value_of(Quote, proposed.quote), record.seq
-    if attempt.quote is None or attempt.target is None:
+    if attempt.quote is None:
         raise ReplayDiffersError(step="intent_proposed", detail="no quote_taken before it")
-    books = past.books(account=case.tags.account, after=after, before=before)
+    books = past.books(account=case.tags.account, after=attempt.taken_seq, before=before)
     if case.attempt:  # a renewal is sized without its own reservation
         books = (_without(b, case.decision_id) for b in books)
     book = named(books, proposed.book_digest, record)
-    case = replace(case, joined=past.paths.joining(attempt.own)(book))
-    sizing = case.propose(attempt.target, book, attempt.quote, case.book_paths)
+    own = past.own_paths(record, Kind.FORECAST_MADE)
+    case = replace(case, joined=past.paths.joining(own)(book))
+    sizing = case.propose(forecast.target, book, attempt.quote, case.book_paths)
     attempt.intent, attempt.proposed = case.intent_of(sizing), True
-    join = past.paths.joining(paths_of_twin(case, attempt.news, attempt.own))
-    words = what_words_did(case, attempt.news, sizing, book, attempt.quote, join)
+    words = what_words_did(case, forecast, sizing, book, attempt.quote, past.paths.joining)
     if attempt.intent is not None and case.attempt:
         matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book, words))
     else:
@@ -209,7 +195,7 @@ def intent_proposed(past: Past, record: Record) -> str:
 
 def verdict_given(past: Past, record: Record) -> str:
     """Fold the book to the basis and evaluate again; the bytes must be equal."""
-    case, _ = past.opened(record)
+    case = past.opened(record)
     state, intent = case_of_verdict(past, record)
     given = journal_verdicts.VerdictGiven.of(record)
     basis = given.basis_seq
@@ -236,7 +222,7 @@ def verdict_given(past: Past, record: Record) -> str:
 
 def case_of_verdict(past: Past, record: Record) -> tuple[RiskState, Intent]:
     """Return what a verdict judged, made again from the records before it."""
-    case, _ = past.opened(record)
+    case = past.opened(record)
     attempt = past.attempt(record)
     intent = attempt.intent
     if intent is None or attempt.quote is None:
@@ -252,7 +238,7 @@ def state_again(
     past: Past, record: Record, given: journal_verdicts.VerdictBasis, intent: Intent
 ) -> RiskState:
     """Return the state that a verdict rested on, its readings of clocks and feeds as recorded."""
-    case, _ = past.opened(record)
+    case = past.opened(record)
     step, basis = record.kind.value, given.basis_seq
     (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
     same(step, "state.kill_epoch", _kill_epoch(past, basis), given.state.kill_epoch)
@@ -263,7 +249,7 @@ def state_again(
         book=book,
         instrument=case.instrument,
         quote=given.quote,
-        forecast=past.attempt(record).target,
+        forecast=past.forecast(record).target,
         narrative_as_of_us=case.reach.as_of_us,
         narrative_absent=case.reach.absent,
         kill=given.state,
@@ -289,7 +275,7 @@ def _gathered_again(
     crowd, said, look = inputs.crowd, inputs.publications, inputs.fairness
     families = past.policy.families
     if past.case is None:
-        raise ReplayDiffersError(step=step, detail="no snapshot_taken before it")
+        raise ReplayDiffersError(step=step, detail="no forecast_taken before it")
     if inputs.basket is not None:
         group = past.basket(given.basis_seq + 1)
         same(step, "inputs.basket", document_of(group), document_of(inputs.basket))
@@ -310,10 +296,10 @@ def _gathered_again(
 
 def _paths_of(past: Past, record: Record, given: journal_verdicts.VerdictBasis) -> BookPaths | None:
     """Return the joint paths of the instruments that a verdict names, made again."""
-    attempt = past.attempt(record)
-    if given.path_symbols is None or attempt.own is None:
+    own = past.own_paths(record, Kind.FORECAST_MADE)
+    if given.path_symbols is None or own is None:
         return None
-    joined = past.paths.joined(attempt.own, given.path_symbols[1:])
+    joined = past.paths.joined(own, given.path_symbols[1:])
     return None if joined is None else joined.paths
 
 

@@ -6,7 +6,7 @@ the configured folder, beside it, and among those that ship with this code.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
@@ -24,7 +24,6 @@ from inference.weights.registry import (
 from inference.weights.text_pair import codec_for
 
 SHIPPED: Final = Path(__file__).resolve().parents[3] / "inference" / "models"
-_FORECASTS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE)
 
 
 class Pairs:
@@ -38,11 +37,11 @@ class Pairs:
         self._loaded: dict[Path, ModelPair] = {}
 
     def of(self, records: Iterable[Record]) -> ModelPair:
-        """Return the pair behind a decision's records; the configured one if they name none.
+        """Return the pair behind the records of forecasts; the configured one if they name none.
 
-        The drafter's table is named before the forecast is, so it is looked for first; of two
-        pairs with one table the forecast's own name decides. Weights that are nowhere at hand are
-        refused by the steps that compute with them; a text pair's prompt cannot be read without it.
+        A forecast's inputs name its table and its weights. The table is looked for first; of two
+        pairs with one table the weights decide. Weights that are nowhere at hand are refused by the
+        steps that compute with them; a text pair's prompt cannot be read without it.
 
         Raises:
             PairMissingError: no pair at hand has the recorded table, or read the recorded words.
@@ -52,16 +51,11 @@ class Pairs:
         tables, weights = _tables_named(records), _weights_named(records)
         fits = [one for one in self._at_hand() if not tables or one.files[TABLE] in tables]
         own = [one for one in fits if one.manifest_digest in weights]
+        if _in_words(records) and not any(one.kind == TEXT_KIND for one in fits):
+            raise self._missing(f"text pair {min(weights, default='without a forecast')}")
         if tables and not fits:
             raise self._missing(f"the drafter's table {min(tables)}")
-        if own:
-            return own[0]
-        if tables:
-            return fits[0]
-        configured = self._pair(self._configured)
-        if _in_words(records) and (weights or configured.kind != TEXT_KIND):
-            raise self._missing(f"text pair {min(weights, default='without a forecast')}")
-        return configured
+        return (own or fits)[0] if tables else self._pair(self._configured)
 
     def _missing(self, named: str) -> PairMissingError:
         return PairMissingError(named=named, looked_in=str(self._configured.parent))
@@ -104,8 +98,14 @@ def _beside(folder: Path) -> list[Path]:
 
 
 def _tables_named(records: Iterable[Record]) -> set[str]:
-    found = (r.body.get("table_digest") for r in records if r.kind is Kind.ROUNDS_CAPTURED)
-    return {str(one) for one in found if one}
+    """Return the tables that draft: a forecast's inputs name theirs before its rounds do."""
+    named = (_inputs(r).get("table") for r in records if r.kind is Kind.SNAPSHOT_TAKEN)
+    return {str(one) for one in named if one}
+
+
+def _inputs(record: Record) -> dict[str, Any]:
+    """Return what a forecast depends on, as its opening record names it."""
+    return dict(record.body.get("inputs", {}))
 
 
 def _in_words(records: Iterable[Record]) -> bool:
@@ -115,5 +115,5 @@ def _in_words(records: Iterable[Record]) -> bool:
 
 
 def _weights_named(records: Iterable[Record]) -> set[str]:
-    found = (r.body.get("forecast", {}) for r in records if r.kind in _FORECASTS)
-    return {str(one["model_digest"]) for one in found if one.get("model_digest")}
+    named = (_inputs(r).get("model") for r in records if r.kind is Kind.SNAPSHOT_TAKEN)
+    return {str(one) for one in named if one}

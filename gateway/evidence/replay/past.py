@@ -1,20 +1,21 @@
-"""What a replay knows of one decision: its records, run, policy and books; and every comparison.
+"""What a replay knows of one decision: its records, run, policy, forecasts and books.
 
-Not here: what a step recomputes (`forecast`, `intent`, `order`).
+Not here: what a step recomputes (`taken`, `intent`, `order`), nor what is known of a forecast
+(`forecasts.past`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
-from audit.records.canonical import JSON, canonical
+from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.record import Draft, Record
+from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.forecasts.again import ForecastsAgain
+from gateway.evidence.replay.forecasts.past import ForecastPast, control, in_force, instrument_of
 from gateway.walk.journal.control.groups.baskets import BasketReceived
-from gateway.walk.journal.control.own_keys import stands_for
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.control.stops import FlattenAsked
 from gateway.walk.journal.decision import (
@@ -23,27 +24,17 @@ from gateway.walk.journal.decision import (
     book_digest,
     policy_named,
 )
-from gateway.walk.journal.forecast import ModeChosen
-from gateway.walk.journal.form import refuse_form
-from gateway.walk.journal.persons import as_recorded
-from gateway.walk.journal.run import PolicyActivated, RunStarted
+from gateway.walk.journal.run import RunStarted
 from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.ports import ALONE, Case, SamplingPlan, Tags
+from gateway.walk.ports import ALONE, Case, OwnPaths, Tags
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
-from gateway.walk.sampled.gjr import GjrTwin
-from gateway.walk.sampled.joining import OwnPaths, PathsOnRecord
-from gateway.walk.sampled.news import NewsTwin
-from gateway.walk.sampled.planning import LookedInto
-from inference.codec.codec import ReturnCodec
-from inference.codec.prompt import Prompt
+from gateway.walk.projections.forecasts import StandingForecast
+from gateway.walk.sampled.joining import PathsOnRecord
 from inference.codec.text.codec import TextCodec
-from inference.forecast.forecast import Forecast, Sampled
-from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
-from risk.forms.documents import value_of
 from risk.intent import Intent
-from risk.policy.policy import Policy, policy_from_document
+from risk.policy.policy import Policy
 from risk.rules.account.basket import worst_minor
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
@@ -54,37 +45,33 @@ from risk.state.state import Quote
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """What one forecast of the decision recomputed to so far.
+    """What a decision, or its renewal, recomputed to so far.
 
-    `made_seq` is the forecast's last record; its sizing used no older book. `proposed` says whether
-    an `intent_proposed` is on record; its intent may be None.
+    `made` is the forecast's own replay, None if nothing was asked for; `forecast` is None if there
+    is none. `taken_seq` is the record that names it; the sizing used no older book. `proposed` says
+    whether an `intent_proposed` is on record; its intent may be None.
     """
 
-    requested: Record
-    seed: bytes
-    plan: SamplingPlan
-    capture: Evidence | None = None
-    blob: str = ""
-    target: Forecast | None = None
-    sampled: Sampled | None = None
-    blank: Prompt | None = None
-    news: NewsTwin | None = None
-    news_capture: Evidence | None = None
-    twin: Forecast | None = None
-    gjr: GjrTwin | None = None
-    own: OwnPaths | None = None
-    twin_own: OwnPaths | None = None
-    gjr_own: OwnPaths | None = None
-    made_seq: int = -1
+    made: ForecastPast | None
+    taken_seq: int
     quote: Quote | None = None
     quote_seq: int = -1
     intent: Intent | None = None
     proposed: bool = False
 
+    @property
+    def forecast(self) -> StandingForecast | None:
+        """The forecast as the walk read it; None if there is none."""
+        return None if self.made is None else self.made.standing
+
 
 @dataclass(kw_only=True)
 class Past:
-    """One decision's records, and what was recomputed from them so far."""
+    """One decision's records, and what was recomputed from them so far.
+
+    `forecasts` may be shared, so that what several decisions name is recomputed once; `remarks` are
+    those on the records of forecasts, until they are told.
+    """
 
     reader: LedgerReader
     table: QTable
@@ -93,12 +80,11 @@ class Past:
     run: RunStarted
     policy: Policy
     policy_named: Mapping[str, JSON]
-    codec: ReturnCodec = field(default_factory=ReturnCodec)
     text: TextCodec | None = None  # the pair's own codec, where it is one of words
     case: Case | None = None
-    prompt: Prompt | None = None
     attempts: list[Attempt] = field(default_factory=list)
-    chosen: ModeChosen | None = None
+    forecasts: ForecastsAgain = field(default_factory=ForecastsAgain)
+    remarks: list[tuple[Record, str]] = field(default_factory=list)
     run_ids: set[str] = field(default_factory=set)
 
     @classmethod
@@ -111,11 +97,7 @@ class Past:
         text: TextCodec | None = None,
     ) -> "Past":
         """Find the run and the policy that were in force when the decision began."""
-        before = records[0].seq
-        run = RunStarted.of(_all(reader, Kind.RUN_STARTED, before)[-1])
-        refuse_form(run.record_rules)
-        activated = _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
-        policy = policy_from_document(PolicyActivated.of(activated).policy)
+        run, policy = in_force(reader, records[0].seq)
         return cls(
             reader=reader,
             table=table,
@@ -134,7 +116,7 @@ class Past:
         Raises:
             ReplayDiffersError: when there was no such run, or it had other terms.
         """
-        runs = [RunStarted.of(r) for r in _all(self.reader, Kind.RUN_STARTED, before.seq)]
+        runs = [RunStarted.of(r) for r in control(self.reader, Kind.RUN_STARTED, before.seq)]
         if not any(one.run_id == run_id and one.terms == self.run.terms for one in runs):
             detail = f"run {run_id} is not on record with the terms of {self.run.run_id}"
             raise ReplayDiffersError(step=before.kind.value, detail=detail)
@@ -144,11 +126,6 @@ class Past:
     def paths(self) -> PathsOnRecord:
         """The sampled paths on record."""
         return PathsOnRecord(self.reader)
-
-    @cached_property
-    def looked(self) -> LookedInto:
-        """The events that forecasts on record have looked into."""
-        return LookedInto(self.reader)
 
     @property
     def received(self) -> Record | None:
@@ -240,9 +217,7 @@ class Past:
 
     def instrument(self, symbol: str) -> Instrument:
         """Return an instrument of the run."""
-        listed = (value_of(Instrument, i) for i in self.run.instruments)
-        found = {i.symbol: i for i in listed}
-        return found[symbol]
+        return instrument_of(self.run, symbol)
 
     def first(self, kind: Kind) -> Record | None:
         """Return the decision's first record of a kind."""
@@ -259,19 +234,28 @@ class Past:
             raise ReplayDiffersError(step=before.kind.value, detail=f"no {kind.value} before it")
         return found[-1]
 
-    def opened(self, record: Record) -> tuple[Case, Prompt]:
-        """Return the case and its prompt, which follow from the snapshot."""
-        if self.case is None or self.prompt is None:
-            raise ReplayDiffersError(step=record.kind.value, detail="no snapshot_taken before it")
-        return self.case, self.prompt
+    def opened(self, record: Record) -> Case:
+        """Return the case, which follows from the request and the forecast."""
+        if self.case is None:
+            raise ReplayDiffersError(step=record.kind.value, detail="no forecast_taken before it")
+        return self.case
 
     def attempt(self, record: Record, number: int | None = None) -> Attempt:
-        """Return an attempt by number; by default the last."""
+        """Return the decision itself (0) or its renewal; by default the last."""
         if not self.attempts or (number is not None and number not in range(len(self.attempts))):
-            raise ReplayDiffersError(
-                step=record.kind.value, detail=f"no forecast_requested of attempt {number}"
-            )
+            raise ReplayDiffersError(step=record.kind.value, detail="no forecast_taken before it")
         return self.attempts[-1 if number is None else number]
+
+    def forecast(self, record: Record, number: int | None = None) -> StandingForecast:
+        """Return the forecast that the decision, or its renewal, rests on."""
+        found = self.attempt(record, number).forecast
+        if found is None:
+            raise ReplayDiffersError(step=record.kind.value, detail="no forecast was taken")
+        return found
+
+    def own_paths(self, record: Record, kind: Kind, number: int | None = None) -> OwnPaths | None:
+        """Return the paths of target or twin, beside what stood when the forecast was taken."""
+        return self.forecast(record, number).paths_of(kind, self.opened(record))
 
     def books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
         """Yield the account's book at record `after`, and after each record until `before`."""
@@ -310,45 +294,3 @@ def named(books: Iterator[Book], digest: object, record: Record) -> Book:
         if book_digest(book) == digest:
             return book
     raise ReplayDiffersError(step=record.kind.value, detail="book_digest")
-
-
-def matches(record: Record, draft: Draft) -> None:
-    """Compare a record, whole, with the draft that the recomputed values give.
-
-    Raises:
-        ReplayDiffersError: when they differ; names the first field.
-    """
-    step = record.kind.value
-    draft = as_recorded(draft, record.body)
-    same(step, "payload", dict(draft.payload), record.body)
-    same(step, "stream", draft.stream, record.stream)
-    same(step, "kind", draft.kind.value, record.kind.value)
-    same(step, "actor", draft.actor, record.actor)
-    if not stands_for(draft.idem_key, record.idem_key):
-        same(step, "idem_key", draft.idem_key, record.idem_key)
-
-
-def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN401 - JSON values
-    """Compare canonical bytes.
-
-    Raises:
-        ReplayDiffersError: when they differ; names the first field of an object.
-    """
-    if canonical(again) == canonical(recorded):
-        return
-    detail = what
-    if isinstance(again, dict) and isinstance(recorded, dict):
-        names = sorted({*again, *recorded})
-        differing = [n for n in names if again.get(n, _ABSENT) != recorded.get(n, _ABSENT)]
-        detail = f"{what}.{differing[0]}" if differing else what
-    raise ReplayDiffersError(step=step, detail=detail)
-
-
-_ABSENT = object()
-
-
-def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[Record]:
-    found = list(reader.records(stream="control", kinds=(kind,), before_seq=before_seq))
-    if not found:
-        raise ReplayDiffersError(step=kind.value, detail="is not on record before the decision")
-    return found

@@ -6,52 +6,43 @@ same bits (`engine`).
 
 Each record is made again, whole, by the function that made it, and compared: kind, actor, key and
 payload. Only readings that no other record states are taken as they stand: a clock's, a duration, a
-person's or another process's words. A step without its counterpart differs.
+person's or another process's words. A step without its counterpart differs. The forecasts that a
+decision names are recomputed with it, each from its own stream.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from audit.errors import CanonicalError, DraftError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from fix.errors import FixError
-from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
+from gateway.errors import ReplayDiffersError, UnknownDecisionError
 from gateway.evidence.replay import answers
-from gateway.evidence.replay import forecast as replay_forecast
 from gateway.evidence.replay import intent as replay_intent
-from gateway.evidence.replay import planning as replay_plan
 from gateway.evidence.replay import weights as replay_rows
 from gateway.evidence.replay.engine import sampled_again
+from gateway.evidence.replay.forecasts.again import ForecastsAgain
+from gateway.evidence.replay.forecasts.forecast import forecast_replayed
 from gateway.evidence.replay.orders import cancel as replay_cancels
 from gateway.evidence.replay.orders import order as replay_orders
 from gateway.evidence.replay.orders import replace as replay_replaces
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.past import Past
+from gateway.evidence.replay.steps import step, stepped
+from gateway.evidence.replay.taken import forecast_taken
 from gateway.installation.place import Place
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec.text.codec import TextCodec
-from inference.errors import InferenceError
 from inference.speculation.rounds import QTable
 from inference.weights.registry import load_table
-from risk.errors import RiskError
 
 Step = Callable[[Past, Record], str]
 
 STEPS: Final[Mapping[Kind, Step]] = {
     Kind.INTENT_RECEIVED: replay_intent.intent_received,
-    Kind.SNAPSHOT_TAKEN: replay_forecast.snapshot_taken,
-    Kind.MODE_CHOSEN: replay_plan.mode_chosen,
-    Kind.FORECAST_REQUESTED: replay_forecast.forecast_requested,
-    Kind.ROUNDS_CAPTURED: replay_forecast.rounds_captured,
-    Kind.FORECAST_MADE: replay_forecast.forecast_made,
-    Kind.FORECAST_FAILED: replay_forecast.forecast_failed,
-    Kind.PLACEBO_MADE: replay_forecast.placebo_made,
-    Kind.GJR_MADE: replay_forecast.gjr_made,
-    Kind.NEWS_TWIN_MADE: replay_forecast.news_twin_made,
+    Kind.FORECAST_TAKEN: forecast_taken,
     Kind.QUOTE_TAKEN: replay_intent.quote_taken,
     Kind.PLACEBO_JUDGED: replay_intent.placebo_judged,
     Kind.GJR_JUDGED: replay_intent.gjr_judged,
@@ -78,27 +69,16 @@ STEPS: Final[Mapping[Kind, Step]] = {
 }
 """How each kind of a decision's stream is recomputed, in walk order."""
 
-UNREADABLE: Final = (
-    RiskError,
-    InferenceError,
-    FixError,
-    GatewayError,
-    CanonicalError,
-    DraftError,
-    LookupError,
-    ArithmeticError,
-    ValueError,
-    TypeError,
-    AttributeError,
-)
-"""What an altered value can raise; database errors are not among them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What a replay has recomputed, in order; `rows` are questions to the weights."""
+    """What a replay has recomputed, in order; `rows` are questions to the weights.
+
+    `seqs` are the records of the lines: those of a forecast stand before the record that names it.
+    """
 
     lines: tuple[str, ...]
+    seqs: tuple[int, ...]
     rows: tuple[replay_rows.RowQuestion, ...] = ()
 
 
@@ -110,8 +90,7 @@ def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> 
     Raises:
         PairMissingError: the weights of its forecasts are not at hand.
     """
-    stream = place.reader.records(stream=f"decision/{decision_id}")
-    pair = Pairs(place.settings.engine.model).of(stream)
+    pair = Pairs(place.settings.engine.model).of(decision_records(place.reader, decision_id))
     table = load_table(pair)
     try:
         steps = replay(place.reader, table, decision_id, text_codec_of(pair))
@@ -131,27 +110,55 @@ def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> 
 
 
 def replay(
-    reader: LedgerReader, table: QTable, decision_id: str, text: TextCodec | None = None
+    reader: LedgerReader,
+    table: QTable,
+    decision_id: str,
+    text: TextCodec | None = None,
+    forecasts: ForecastsAgain | None = None,
 ) -> Steps:
     """Recompute every recorded step of a decision; `text` is the codec of its text pair.
+
+    `forecasts` are those that decisions before it had recomputed.
 
     Raises:
         UnknownDecisionError: when there is none with that id.
         ReplayDiffersError: when a step differs or cannot be recomputed; names the first.
     """
-    lines: list[str] = []
-    rows: tuple[replay_rows.RowQuestion, ...] = ()
-    for past, record, said in replayed(reader, table, decision_id, text):
-        lines.append(f"{record.kind.value:18} {said}")
-        if len(lines) == len(past.records):
-            rows = replay_rows.questions(past)
-    return Steps(lines=tuple(lines), rows=rows)
+    found = list(replayed(reader, table, decision_id, text, forecasts))
+    made = [one.made for one in found[-1][0].attempts if one.made is not None]
+    return _steps([(record, said) for _, record, said in found], replay_rows.questions(made))
+
+
+def replay_forecast(
+    reader: LedgerReader, table: QTable, name: str, text: TextCodec | None = None
+) -> Steps:
+    """Recompute one attempt at a forecast, by itself; `name` is its id with the attempt's number.
+
+    Raises:
+        ReplayDiffersError: there is none, or a step differs or cannot be recomputed; names it.
+    """
+    found = list(forecast_replayed(reader, table, f"forecast/{name}", text))
+    rows = replay_rows.questions([found[-1][0]])
+    return _steps([(record, said) for _, record, said in found], rows)
+
+
+def _steps(said: Iterable[tuple[Record, str]], rows: tuple[replay_rows.RowQuestion, ...]) -> Steps:
+    told = [(record.seq, f"{record.kind.value:18} {remark}") for record, remark in said]
+    return Steps(
+        lines=tuple(line for _, line in told), seqs=tuple(seq for seq, _ in told), rows=rows
+    )
 
 
 def replayed(
-    reader: LedgerReader, table: QTable, decision_id: str, text: TextCodec | None = None
+    reader: LedgerReader,
+    table: QTable,
+    decision_id: str,
+    text: TextCodec | None = None,
+    forecasts: ForecastsAgain | None = None,
 ) -> Iterator[tuple[Past, Record, str]]:
     """Recompute a decision record by record; yield each with what is known then and a remark.
+
+    The records of a forecast come before the one that names it.
 
     Raises:
         UnknownDecisionError: when there is none with that id.
@@ -160,28 +167,12 @@ def replayed(
     records = list(reader.records(stream=f"decision/{decision_id}"))
     if not records:
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
-    with _step("run_started"):
+    with step(Kind.RUN_STARTED.value):
         past = Past.of(reader, table, decision_id, records, text)
-    for number, record in enumerate(records):
-        with _step(record.kind.value):
-            if record.stream_seq != number:
-                raise ReplayDiffersError(
-                    step=record.kind.value, detail="a record before it is missing"
-                )
-            again = STEPS.get(record.kind)
-            if again is None:
-                raise ReplayDiffersError(step=record.kind.value, detail="no step of a decision")
-            remark = again(past, record)
+    if forecasts is not None:
+        past.forecasts = forecasts
+    for record, remark in stepped(past, past.records, STEPS):
+        told, past.remarks = past.remarks, []
+        for one, said in told:
+            yield past, one, said
         yield past, record, remark
-
-
-@contextmanager
-def _step(name: str) -> Iterator[None]:
-    """Turn what an altered value raises into `ReplayDiffersError`."""
-    try:
-        yield
-    except ReplayDiffersError:
-        raise
-    except UNREADABLE as error:
-        detail = f"cannot be recomputed: {type(error).__name__}: {str(error)[:200]}"
-        raise ReplayDiffersError(step=name, detail=detail) from error

@@ -4,10 +4,11 @@ The comparison has a tolerance, because another processor sums float32 in anothe
 with another digest are not asked, and the line says so.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import Past
+from gateway.evidence.replay.forecasts.past import ForecastPast
 from inference.errors import InferenceError
 from inference.speculation.evidence import Evidence
 from inference.weights.regeneration import compare, rows_of
@@ -16,32 +17,34 @@ from inference.weights.registry import ModelPair, load_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuestion:
-    """A forecast's evidence, or its news twin's, and what its rows follow from."""
+    """A forecast's evidence, or its news twin's, and what its rows follow from.
 
-    attempt: int
+    `name` is that of the attempt, with `.news` behind it for the twin.
+    """
+
+    name: str
     evidence: Evidence
     prompt_ids: tuple[int, ...]
     model_digest: str
 
 
-def questions(past: Past) -> tuple[RowQuestion, ...]:
-    """Return the questions to the weights that a replayed decision raises."""
-    if past.prompt is None:
-        return ()
-    return tuple(
-        RowQuestion(
-            attempt=number,
+def questions(forecasts: Iterable[ForecastPast]) -> tuple[RowQuestion, ...]:
+    """Return the questions to the weights that replayed forecasts raise, each once."""
+    found = {
+        name: RowQuestion(
+            name=name,
             evidence=evidence,
             prompt_ids=prompt.token_ids,
-            model_digest=attempt.target.model_digest,
+            model_digest=one.target.model_digest,
         )
-        for number, attempt in enumerate(past.attempts)
-        for evidence, prompt in (
-            (attempt.capture, past.prompt),
-            (attempt.news_capture, attempt.blank),
+        for one in forecasts
+        for name, evidence, prompt in (
+            (one.name, one.capture, one.prompt),
+            (f"{one.name}.news", one.news_capture, None if one.asked is None else one.asked.blank),
         )
-        if evidence is not None and prompt is not None and attempt.target is not None
-    )
+        if evidence is not None and prompt is not None and one.target is not None
+    }
+    return tuple(found.values())
 
 
 def regenerated(question: RowQuestion, pair: ModelPair) -> str:

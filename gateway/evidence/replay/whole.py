@@ -1,7 +1,8 @@
 """Replay of every decision of a ledger; on request the engine samples all of them again.
 
 One engine serves all forecasts of one pair, drafter and look-ahead. A decision that differs is
-named and the others go on: whoever asks for all wants to know which.
+named and the others go on: whoever asks for all wants to know which. A forecast that several
+decisions name counts once.
 """
 
 import sys
@@ -10,11 +11,13 @@ from pathlib import Path
 
 from gateway.errors import PairMissingError, ReplayDiffersError
 from gateway.evidence.replay.engine import again, engine_of
+from gateway.evidence.replay.forecasts.again import ForecastsAgain
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
 from gateway.evidence.replay.replay import replay
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
+from gateway.walk.projections.forecasts import decision_records
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.totals import paths
 from inference.weights.registry import ModelPair, load_table
@@ -24,17 +27,17 @@ _Key = tuple[Path, DrafterKind, int]
 
 @dataclass(slots=True)
 class _Asked:
-    """Forecasts that one engine can sample again, with their decisions."""
+    """Forecasts that one engine can sample again by name, each with the first decision of it."""
 
     pair: ModelPair
-    questions: list[tuple[str, RowQuestion]] = field(default_factory=list)
+    questions: dict[str, tuple[str, RowQuestion]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Replayed:
-    """What has been replayed."""
+    """What has been replayed; `seqs` are the records."""
 
-    steps: int = 0
+    seqs: set[int] = field(default_factory=set)
     sampled: int = 0
     trajectories: int = 0
     tokens: int = 0
@@ -54,24 +57,29 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
         sys.stdout.write("no decision on record\n")
         return 0
     asked: dict[_Key, _Asked] = {}
-    pairs = Pairs(place.settings.engine.model)
+    known: set[str] = set()
+    pairs, forecasts = Pairs(place.settings.engine.model), ForecastsAgain()
     for done, decision_id in enumerate(ids):
         bar.show("replay", done, len(ids))
         try:
-            pair = pairs.of(place.reader.records(stream=f"decision/{decision_id}"))
-            steps = replay(place.reader, load_table(pair), decision_id, text_codec_of(pair))
+            pair = pairs.of(decision_records(place.reader, decision_id))
+            text = text_codec_of(pair)
+            steps = replay(place.reader, load_table(pair), decision_id, text, forecasts)
             for question in steps.rows:
-                regenerated(question, pair)
+                if question.name not in known:
+                    regenerated(question, pair)
+                    known.add(question.name)
         except ReplayDiffersError as difference:
             found.differing[decision_id] = str(difference)
             continue
         except PairMissingError as missing:
             found.unjudged[decision_id] = str(missing)
             continue
-        found.steps += len(steps.lines)
+        found.seqs.update(steps.seqs)
         for question in steps.rows:
             key = (pair.directory, question.evidence.drafter, question.evidence.spec_k)
-            asked.setdefault(key, _Asked(pair)).questions.append((decision_id, question))
+            at = asked.setdefault(key, _Asked(pair)).questions
+            at.setdefault(question.name, (decision_id, question))
     for one in asked.values() if engine else ():
         _sample(one, found, bar)
     bar.end()
@@ -81,9 +89,10 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
 
 def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
     table = load_table(asked.pair)
-    with engine_of(asked.pair, asked.questions[0][1].evidence) as child:
-        for done, (decision_id, question) in enumerate(asked.questions):
-            bar.show("sampled again", done, len(asked.questions))
+    questions = tuple(asked.questions.values())
+    with engine_of(asked.pair, questions[0][1].evidence) as child:
+        for done, (decision_id, question) in enumerate(questions):
+            bar.show("sampled again", done, len(questions))
             try:
                 again(question, child, table)
             except ReplayDiffersError as difference:
@@ -106,5 +115,5 @@ def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
         )
     sys.stdout.write(
         f"REPLAYED {len(ids) - len(found.differing) - len(found.unjudged)} of {len(ids)} decisions:"
-        f" {found.steps} records recompute to the same bytes\n"
+        f" {len(found.seqs)} records recompute to the same bytes\n"
     )

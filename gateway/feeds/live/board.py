@@ -34,10 +34,13 @@ from gateway.walk.journal.control.adjustment import BookAdjusted
 from gateway.walk.ports import NarrativeReach, Tick
 from gateway.walk.projections.gathering import SessionReading
 from inference.codec.codec import MIN_BARS
-from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
+from inference.snapshot import AssetClass, Bar, Frequency, NewsItem, Snapshot
 from risk.state.activity import REPEAT_US
 from risk.state.instrument import Instrument
 from risk.state.state import Phase, Quote
+
+_Held = tuple[list[BarItem], tuple[NewsItem, ...], Scales | None]
+"""What a snapshot was made of."""
 
 
 class FedMarket(Delivered, Market):
@@ -59,6 +62,7 @@ class FedMarket(Delivered, Market):
         self.narrative = FedNarrative(limits)
         self.files: tuple[FileState, ...] = ()
         self.scales: Scales | None = None
+        self._held: dict[str, tuple[_Held, Snapshot]] = {}
 
     @override
     def now_us(self) -> int:
@@ -89,7 +93,7 @@ class FedMarket(Delivered, Market):
 
     @override
     def snapshot(self, instrument: str) -> Snapshot:
-        """Return what a decision may see now: the last unbroken bars.
+        """Return what a decision may see now: see `inputs`.
 
         Raises:
             RequestError: the market is closed, there is no fresh sound quote, or there are not
@@ -99,19 +103,36 @@ class FedMarket(Delivered, Market):
             if closed := self.said_closed(instrument):
                 raise RequestError(problem=f"{instrument}: {closed}")
             self._refuse_quote(instrument)
+            return self.inputs(instrument)
+
+    @override
+    def inputs(self, instrument: str) -> Snapshot:
+        """Return the last unbroken bars with the news, as of the newest of them.
+
+        Raises:
+            RequestError: there are not enough bars, or two sources contradict each other.
+        """
+        with self._board:
             known, now_us = self._usable_bars(instrument), self._wall_us()
             bars = known[-BARS_USED:]
+            news = self.narrative.news(instrument, now_us)
+            held = self._held.get(instrument)
+            if held is not None and held[0] == (known, news, self.scales):
+                return held[1]  # the bars are the same objects, so this compares no price
+            newest_us = max((bars[-1].event_us, *(one.published_us for one in news)))
             snapshot = Snapshot(
                 instrument=instrument,
                 asset_class=AssetClass(self.instruments[instrument].asset_class),
                 frequency=Frequency.DAILY,
-                as_of_us=now_us,
+                as_of_us=newest_us,
                 bars=tuple(map(_seen, bars)),
-                news=self.narrative.news(instrument, now_us),
+                news=news,
             )
-        if self.scales is None:
-            return snapshot
-        return self.scales.on(snapshot, [_seen(bar) for bar in known])
+        if self.scales is not None:
+            snapshot = self.scales.on(snapshot, [_seen(bar) for bar in known])
+        with self._board:
+            self._held[instrument] = ((known, news, self.scales), snapshot)
+        return snapshot
 
     @override
     def reach(self) -> NarrativeReach:

@@ -166,7 +166,6 @@ def case_of(app: App, session: PlaybackSession) -> Case:
         labels={
             "session_index": session.session,
             "session_date": session.session_date.isoformat(),
-            "market_time_us": session.market_time_us,
         },
     )
 
@@ -200,7 +199,7 @@ def _finish(
     progress.show("verify     reading the whole ledger")
     report = verify_database(app.dsn, own_vkeys(plan.state.ledger_key), now_us=clock.wall_us())
     size = app.reader.head().size
-    decisions = summary["forecasts"] + summary["no_forecasts"]
+    decisions = summary["decisions"]
     summary |= {
         "ledger_size": size,
         "bytes_per_decision": (

@@ -1,5 +1,8 @@
 """The run in numbers, computed from the ledger's records alone.
 
+Forecasts are those that the run's decisions rest on, each counted once, also one that an earlier
+run made.
+
 Not here: printing (`telemetry.console`), the verification.
 """
 
@@ -14,12 +17,13 @@ from audit.store.reader import LedgerReader
 from gateway.evidence.answers.engine_adds import engine_adds
 from gateway.launch.paper.acceptance_rate import TableFigure
 from gateway.launch.paper.rolling import rolling
-from gateway.walk.journal.decision import DecisionSealed, TwinJudged
+from gateway.walk.journal.decision import DecisionSealed, ForecastTaken, TwinJudged
 from gateway.walk.journal.forecast import ForecastRequested, RoundsCaptured
 from gateway.walk.journal.order import OrderReported, OrderSent
 from gateway.walk.journal.run import MarkTaken, RunMember
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.book import Twin, book_events, twin_events
+from gateway.walk.projections.forecasts import forecasts_of
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 
@@ -65,7 +69,10 @@ def summarise(
     figure: TableFigure,
 ) -> dict[str, Any]:
     """Return the summary of one run; `play` adds the verification."""
-    own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
+    own = _decisions(reader, run_id, Kind.FORECAST_TAKEN, account)
+    made = [record for found in forecasts_of(reader, own) for record in found]
+    taken = [ForecastTaken.of(r) for r in own if r.kind is Kind.FORECAST_TAKEN]
+    decisions = sum(1 for one in taken if not one.attempt)
     agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
     curve = _Curve(BookFold(Book.empty(account, equity_minor)))
     twins = {
@@ -81,13 +88,14 @@ def summarise(
     verdicts = [VerdictGiven.of(r) for r in own if r.kind is Kind.VERDICT_GIVEN]
     sent = [OrderSent.of(r) for r in own if r.kind is Kind.ORDER_SENT]
     wire = [us / 1_000 for one in sent if (us := one.decision_to_wire_us) is not None]
-    rounds = [RoundsCaptured.of(r) for r in own if r.kind is Kind.ROUNDS_CAPTURED]
+    rounds = [RoundsCaptured.of(r) for r in made if r.kind is Kind.ROUNDS_CAPTURED]
     forecast_ms = [one.elapsed_us / 1_000 for one in rounds]
-    drafted = figure.measured(_captured(own), reader)
+    drafted = figure.measured(_captured(made), reader)
     return {
         "run_id": run_id,
-        "forecasts": kinds[Kind.FORECAST_MADE],
-        "no_forecasts": kinds[Kind.FORECAST_FAILED],
+        "decisions": decisions,
+        "forecasts": sum(1 for r in made if r.kind is Kind.FORECAST_MADE),
+        "no_forecasts": sum(1 for one in taken if one.missing),
         "verdicts": _by(one.result for one in verdicts),
         "rules": _rules(verdicts),
         "orders": kinds[Kind.ORDER_SENDING],
@@ -115,7 +123,7 @@ def summarise(
         "gjr_orders": _fills(own, Twin.GJR),
         "engine_adds": _adds(reader, account),
         "false_holds_per_100": _false_holds(verdicts),
-        "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
+        "decisions_after_halt": _after_halt(verdicts, decisions),
     }
 
 

@@ -5,6 +5,7 @@ Rules:
   the record that completed it: from then on R29 holds what does not reduce a position.
 - Where drafts are accepted as never before, or forecasts do not follow from their record, nothing
   is drafted any more either (`Stop.SECURE`).
+- A forecast counts once, however many decisions rest on it.
 - Records from before this start make what is usual, and begin no stop of their own: a stop that
   was in force is in force still, because stops are folded from records.
 - After a stop the windows begin anew.

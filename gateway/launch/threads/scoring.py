@@ -2,6 +2,7 @@
 
 Rules:
 - It reads committed records only and stops nothing; R30 reads what it finds.
+- A forecast is scored once, however many decisions rest on it.
 - It folds from the ledger's first record, so a start goes on where the last run stood. A step that
   is on record is not written again.
 

@@ -14,7 +14,7 @@ from audit.records.kinds import RUN
 from audit.records.record import Draft
 from audit.records.record_kind import Contents, Filing, RecordKind
 from gateway.walk.journal.contents import Fill
-from gateway.walk.ports import Case
+from gateway.walk.ports import Case, Filed, Forecasting, NarrativeReach
 from inference.forecast.forecast import Forecast, forecast_document
 from risk.forms.documents import document_of, value_of
 from risk.intent import Intent, intent_digest
@@ -38,13 +38,13 @@ def digest_of(value: JSON) -> str:
     return sha256(canonical(value)).hexdigest()
 
 
-def draft(case: Case, said: RecordKind, *, key: str = "") -> Draft:
-    """Return a draft in the decision's stream, with the decision's tags."""
+def draft(case: Filed, said: RecordKind, *, key: str = "") -> Draft:
+    """Return a draft in the stream of a decision or a forecast, with its tags."""
     return draft_of(case, type(said), said.document(), key=key)
 
 
 def draft_of(
-    case: Case, kind: type[RecordKind], payload: dict[str, JSON], *, key: str = ""
+    case: Filed, kind: type[RecordKind], payload: dict[str, JSON], *, key: str = ""
 ) -> Draft:
     """Return the draft of a payload that was put together by hand.
 
@@ -106,26 +106,121 @@ class IntentReceived(RecordKind, frozen=True, kw_only=True):
     basket_id: str = ""
 
 
-def gjr_made(case: Case, forecast: Forecast, fitter: str, paths: str = "") -> Draft:
+def forecast_taken(
+    case: Case, named: "ForecastNamed", policy: Mapping[str, JSON] = MappingProxyType({})
+) -> Draft:
+    """Which forecast a decision rests on, or why there is none.
+
+    `policy` names the policy in force. A renewal's attempt is above 0; it names its forecast only.
+    """
+    reach = case.narrative
+    fed = reach is not None and not reach.absent
+    taken = ForecastTaken(
+        decision_id=case.decision_id,
+        attempt=case.attempt,
+        instrument=case.instrument.symbol,
+        forecast_id=named.forecast_id,
+        forecast_attempt=named.forecast_attempt,
+        of_seq=named.of_seq,
+        of_leaf=named.of_leaf,
+        missing=named.missing,
+        strategy=case.strategy,
+        author=case.author,
+        narrative="" if reach is None else "fed" if fed else "absent",
+    )
+    said: dict[str, JSON] = {"narrative_as_of_us": reach.as_of_us} if reach and fed else {}
+    if named.detail:
+        said["detail"] = named.detail[:500]
+    return draft_of(case, ForecastTaken, {**taken.document(), **policy, **said, **case.labels})
+
+
+class ForecastNamed(Contents, frozen=True, kw_only=True):
+    """A forecast as a decision names it: its attempt, and the record that states it.
+
+    `missing` is the code of a failure; `of_seq` is None then, and `forecast_id` is empty if
+    nothing could be asked for.
+    """
+
+    forecast_id: str = ""
+    forecast_attempt: int = 0
+    of_seq: int | None = None
+    of_leaf: str = ""
+    missing: str = ""
+    detail: str = ""
+
+    @property
+    def stream(self) -> str:
+        """The forecast's stream; empty if nothing was asked for."""
+        return f"forecast/{self.forecast_id}.{self.forecast_attempt}" if self.forecast_id else ""
+
+
+class ForecastTaken(RecordKind, frozen=True, kw_only=True):
+    """The forecast of a decision or its renewal; `narrative` is empty where it is the playback's.
+
+    `of_seq` and `of_leaf` are the record that states the forecast; `missing` says why there is
+    none, else it is empty.
+    """
+
+    filing = Filing("decision/{decision_id}", "forecast:{attempt}", tags=RUN)
+
+    decision_id: str
+    attempt: int
+    instrument: str
+    forecast_id: str = ""
+    forecast_attempt: int = 0
+    of_seq: int | None = None
+    of_leaf: str = ""
+    missing: str = ""
+    detail: str = ""
+    strategy: str | None = None
+    author: str = ""
+    policy_digest: str = ""
+    policy_version: int | None = None
+    session_index: int | None = None
+    session_date: str = ""
+    narrative: str = ""
+    narrative_as_of_us: int | None = None
+
+    @property
+    def reach(self) -> NarrativeReach | None:
+        """Up to when a fed narrative is complete."""
+        if not self.narrative:
+            return None
+        return NarrativeReach(absent=self.narrative == "absent", as_of_us=self.narrative_as_of_us)
+
+    @property
+    def named(self) -> ForecastNamed:
+        """The forecast as it is named."""
+        return ForecastNamed(
+            forecast_id=self.forecast_id,
+            forecast_attempt=self.forecast_attempt,
+            of_seq=self.of_seq,
+            of_leaf=self.of_leaf,
+            missing=self.missing,
+            detail=self.detail,
+        )
+
+
+def gjr_made(asked: Forecasting, forecast: Forecast, fitter: str, paths: str = "") -> Draft:
     """The simulation of GJR, against which the engine's worth is measured.
 
     `fitter` is who estimated its parameters; `paths` its paths' blob under format 2.
     """
     made = GjrMade(
-        attempt=case.attempt, forecast=forecast_document(forecast), fitter=fitter, paths_blob=paths
+        attempt=asked.attempt, forecast=forecast_document(forecast), fitter=fitter, paths_blob=paths
     )
-    return draft(case, made)
+    return draft(asked, made)
 
 
-def gjr_missing(case: Case, *, reason: str, detail: str) -> Draft:
-    """There is no GJR twin, and why; the decision goes on without."""
-    return draft(case, GjrMade(attempt=case.attempt, missing=reason, detail=detail[:500]))
+def gjr_missing(asked: Forecasting, *, reason: str, detail: str) -> Draft:
+    """There is no GJR twin, and why; decisions go on without."""
+    return draft(asked, GjrMade(attempt=asked.attempt, missing=reason, detail=detail[:500]))
 
 
 class GjrMade(RecordKind, frozen=True, kw_only=True):
     """The GJR twin's forecast; `missing` says why there is none, else it is empty."""
 
-    filing = Filing("decision/{decision_id}", "gjr:{attempt}")
+    filing = Filing("forecast/{forecast_id}", "gjr:{attempt}")
 
     attempt: int
     missing: str = ""

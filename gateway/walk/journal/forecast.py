@@ -1,17 +1,21 @@
-"""Records of a forecast: snapshot, request, captured rounds, forecast, placebo, failure.
+"""Records of a forecast: snapshot, request, captured rounds, forecast, placebo, failure, seal.
+
+Each attempt has a stream of its own, which any number of decisions name.
 
 A payload holds no float: probabilities and draws stay in the capture blob as bits.
 """
 
-from collections.abc import Mapping
+from base64 import b32encode
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from audit.records.canonical import JSON, canonical
-from audit.records.kinds import RUN
+from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.records.record_kind import Contents, Filing, RecordKind
-from gateway.walk.journal.decision import digest_of, draft, draft_of
-from gateway.walk.ports import Case, NarrativeReach
+from gateway.walk.journal.decision import ForecastTaken, digest_of, draft, draft_of
+from gateway.walk.ports import Forecasting, RecordsPort
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
@@ -23,14 +27,19 @@ from inference.speculation.totals import totals
 from risk.forms.documents import document_of
 from risk.state.paths.marginal import Marginal
 
+MADE: Final = "made"
+FAILED: Final = "failed"
+ABANDONED: Final = "abandoned"
+"""How an attempt ends."""
+OPENED: Final = "opened"
+AGAIN: Final = "again"
+"""What else the index of an instrument says of its forecasts."""
+
 NO_NEWS: Final = "no_news"
 """A decision whose prompt holds no news; such a one has no news twin."""
 
-SEED_RULE: Final = 2
-"""The seed's root is that of the largest checkpoint not above the decision's opening record.
-
-A renewal's opening record is its approval.
-"""
+SEED_RULE: Final = 3
+"""A seed's root is that of the largest checkpoint not above the first attempt's opening record."""
 
 
 def snapshot_bytes(snapshot: Snapshot) -> bytes:
@@ -38,62 +47,150 @@ def snapshot_bytes(snapshot: Snapshot) -> bytes:
     return canonical(snapshot_document(snapshot))
 
 
-def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
-    """The inputs, numbers and narrative, each with a digest.
+def forecast_id(inputs: Mapping[str, JSON]) -> str:
+    """Return the id of the forecast of some inputs: the first 130 bits of their digest, base32."""
+    digest = sha256(canonical({**inputs})).digest()
+    return b32encode(digest).decode("ascii")[:26]
+
+
+def inputs_of(
+    snapshot: Snapshot,
+    prompt: Prompt,
+    *,
+    model: str,
+    table: str,
+    terms: JSON,
+    secure: bool,
+) -> dict[str, JSON]:
+    """Return what a forecast depends on: its snapshot, its words, its models, the policy's terms.
+
+    `model` and `table` are the digests of target and drafter, `terms` is what the policy says of
+    paths (`path_terms`), `secure` whether nothing may be drafted. How many paths are asked for, by
+    whom and when is not among them: more paths are more of the same sample.
+    """
+    return {
+        "instrument": snapshot.instrument,
+        "snapshot": sha256(snapshot_bytes(snapshot)).hexdigest(),
+        "prompt": prompt_digest(prompt),
+        "codec": prompt.codec_digest,
+        "model": model,
+        "table": table,
+        "terms": terms,
+        "secure": secure,
+    }
+
+
+def snapshot_taken(asked: Forecasting, blob: str, policy: Mapping[str, JSON]) -> Draft:
+    """The inputs of a forecast, numbers and narrative, each with a digest; opens its stream.
 
     `policy` names the policy in force.
     """
-    document, reach = snapshot_document(case.snapshot), case.narrative
-    fed = reach is not None and not reach.absent
+    document = snapshot_document(asked.snapshot)
     taken = SnapshotTaken(
-        decision_id=case.decision_id,
-        instrument=case.instrument.symbol,
-        as_of_us=case.snapshot.as_of_us,
+        forecast_id=asked.forecast_id,
+        attempt=asked.attempt,
+        instrument=asked.instrument.symbol,
+        as_of_us=asked.snapshot.as_of_us,
         snapshot_blob=blob,
         bars_digest=digest_of(document["bars"]),
         news_digest=digest_of(document["news"]),
-        n_bars=len(case.snapshot.bars),
-        n_news=len(case.snapshot.news),
-        strategy=case.strategy,
-        author=case.author,
-        narrative="" if reach is None else "fed" if fed else "absent",
+        n_bars=len(asked.snapshot.bars),
+        n_news=len(asked.snapshot.news),
+        inputs=dict(asked.inputs),
+        run_id=asked.tags.run_id,
+        dev=asked.tags.dev,
     )
-    until: dict[str, JSON] = {"narrative_as_of_us": reach.as_of_us} if reach and fed else {}
-    return draft_of(case, SnapshotTaken, {**taken.document(), **policy, **until, **case.labels})
+    return draft_of(asked, SnapshotTaken, {**taken.document(), **policy})
 
 
 class SnapshotTaken(RecordKind, frozen=True, kw_only=True):
-    """The inputs of a decision; `narrative` is empty where it is the playback's."""
+    """The inputs of a forecast; its id follows from `inputs`."""
 
-    filing = Filing("decision/{decision_id}", "snapshot", tags=RUN, also="client_key news")
+    filing = Filing("forecast/{forecast_id}", "snapshot", tags=frozenset({"mode"}))
 
-    decision_id: str
+    forecast_id: str
+    attempt: int
     instrument: str
     as_of_us: int
     snapshot_blob: str
     bars_digest: str
     news_digest: str
-    n_bars: int = -1
-    n_news: int = -1
-    strategy: str | None = None
-    author: str | None = None
+    n_bars: int
+    n_news: int
+    inputs: dict[str, Any]
+    run_id: str
+    dev: bool
     policy_digest: str = ""
     policy_version: int | None = None
-    session_index: int | None = None
-    session_date: str = ""
-    narrative: str = ""
-    narrative_as_of_us: int | None = None
+
+
+def forecast_sealed(asked: Forecasting, outcome: str) -> Draft:
+    """The last record of an attempt, so that a missing tail shows; see `ForecastSealed`."""
+    return draft(asked, ForecastSealed(instrument=asked.instrument.symbol, outcome=outcome))
+
+
+def forecast_abandoned(
+    forecast_id: str, attempt: int, instrument: str, mode: str
+) -> tuple[Draft, Draft]:
+    """The seal of an attempt that a crash left open, and its line of the index."""
+    sealed = ForecastSealed(instrument=instrument, outcome=ABANDONED)
+    listed = ForecastListed(
+        instrument=instrument, event=ABANDONED, forecast_id=forecast_id, attempt=attempt, again=0
+    )
+    stream, tags = f"forecast/{forecast_id}.{attempt}", {"mode": mode}
+    return sealed.draft(stream=stream, tags=tags), listed.draft(tags=tags)
+
+
+class ForecastSealed(RecordKind, frozen=True, kw_only=True):
+    """How an attempt ended: `made`, `failed`, or `abandoned` if the gateway ended before."""
+
+    filing = Filing("forecast/{forecast_id}", "sealed")
+
+    instrument: str
+    outcome: str
+
+
+def forecast_listed(asked: Forecasting, event: str, *, again: int = 0) -> Draft:
+    """An event of a forecast, in the index of its instrument; see `ForecastListed`."""
+    listed = ForecastListed(
+        instrument=asked.instrument.symbol,
+        event=event,
+        forecast_id=asked.forecast_id,
+        attempt=asked.attempt,
+        again=again,
+    )
+    return listed.draft(tags={"mode": asked.tags.mode})
+
+
+class ForecastListed(RecordKind, frozen=True, kw_only=True):
+    """What became of an instrument's forecasts, in one stream: which one stands follows from it.
+
+    `event` is `opened`, or how the attempt ended; `again` where inputs came back and an earlier one
+    stands again, for the time that `again` counts. The forecast that a decision rests on is the
+    last one `made` or `again` before its `forecast_taken`.
+    """
+
+    filing = Filing("instrument/{instrument}", "{event}:{forecast_id}.{attempt}:{again}")
+
+    instrument: str
+    event: str
+    forecast_id: str
+    attempt: int
+    again: int
 
     @property
-    def reach(self) -> NarrativeReach | None:
-        """Up to when a fed narrative is complete."""
-        if not self.narrative:
-            return None
-        return NarrativeReach(absent=self.narrative == "absent", as_of_us=self.narrative_as_of_us)
+    def name(self) -> str:
+        """The attempt's name."""
+        return f"{self.forecast_id}.{self.attempt}"
+
+    @property
+    def stands(self) -> bool:
+        """Whether this forecast stands from here on."""
+        return self.event in {MADE, AGAIN}
 
 
 def forecast_requested(
-    case: Case,
+    asked: Forecasting,
     prompt: Prompt,
     request: SampleRequest,
     *,
@@ -114,7 +211,7 @@ def forecast_requested(
         template=prompt.template,
         seed_root=root.hex(),
         seed_size=size,
-        attempt=case.attempt,
+        attempt=asked.attempt,
         seeds=tuple(map(str, request.seeds)),
         n_tokens=request.n_tokens,
         spec_k=request.spec_k,
@@ -125,14 +222,14 @@ def forecast_requested(
         news_twin=news_twin,
         drafts_first=request.draft_first,
     )
-    return draft(case, requested)
+    return draft(asked, requested)
 
 
-def mode_chosen(case: Case, chosen: ChosenMode, usual: Usual) -> Draft:
+def mode_chosen(asked: Forecasting, chosen: ChosenMode, usual: Usual) -> Draft:
     """The mode of a forecast with its cause, and what it was chosen from."""
     mode = ModeChosen(
-        attempt=case.attempt,
-        instrument=case.instrument.symbol,
+        attempt=asked.attempt,
+        instrument=asked.instrument.symbol,
         chosen=chosen.mode.value,
         cause=chosen.cause.value,
         paths=chosen.paths,
@@ -150,13 +247,13 @@ def mode_chosen(case: Case, chosen: ChosenMode, usual: Usual) -> Draft:
         },
         events=tuple(chosen.divergence.events),
     )
-    return draft(case, mode)
+    return draft(asked, mode)
 
 
 class ModeChosen(RecordKind, frozen=True, kw_only=True):
     """How a forecast was to be made; `chosen` is the mode."""
 
-    filing = Filing("decision/{decision_id}", "mode:{attempt}")
+    filing = Filing("forecast/{forecast_id}", "mode:{attempt}")
 
     attempt: int
     instrument: str
@@ -178,7 +275,7 @@ class ForecastRequested(RecordKind, frozen=True, kw_only=True):
     """What was asked for, and by which rule its seeds were drawn."""
 
     filing = Filing(
-        "decision/{decision_id}", "request:{attempt}", also="bar_us horizon model_digest sigma"
+        "forecast/{forecast_id}", "request:{attempt}", also="bar_us horizon model_digest sigma"
     )
 
     prompt: dict[str, Any] | None = None
@@ -206,11 +303,11 @@ def news_twin_named(blank: Prompt | None) -> str:
 
 
 def rounds_captured(
-    case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
+    asked: Forecasting, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
 ) -> Draft:
     """The blob of the captured rounds, with its counts."""
     counts = _rounds(evidence, elapsed_us, blob, size_bytes)
-    return draft_of(case, RoundsCaptured, {**counts, "attempt": case.attempt})
+    return draft_of(asked, RoundsCaptured, {**counts, "attempt": asked.attempt})
 
 
 def _rounds(evidence: Evidence, elapsed_us: int, blob: str, size_bytes: int) -> dict[str, JSON]:
@@ -248,32 +345,36 @@ class _Rounds(RecordKind, frozen=True, kw_only=True):
 class RoundsCaptured(_Rounds, frozen=True, kw_only=True):
     """The captured rounds of a forecast."""
 
-    filing = Filing("decision/{decision_id}", "rounds:{attempt}", loose="attempt elapsed_us")
+    filing = Filing("forecast/{forecast_id}", "rounds:{attempt}", loose="attempt elapsed_us")
 
 
-def forecast_made(case: Case, forecast: Forecast, paths: str = "", verdicts: str = "") -> Draft:
+def forecast_made(
+    asked: Forecasting, forecast: Forecast, paths: str = "", verdicts: str = ""
+) -> Draft:
     """The target's forecast; integers only.
 
     `paths` is its paths' blob under format 2, `verdicts` that of the verdicts on them under a
     policy with modes.
     """
     made = ForecastMade(
-        attempt=case.attempt,
+        attempt=asked.attempt,
         forecast=forecast_document(forecast),
         paths_blob=paths,
         verdicts_blob=verdicts,
     )
-    return draft(case, made)
+    return draft(asked, made)
 
 
-def placebo_made(case: Case, forecast: Forecast, paths: str = "") -> Draft:
+def placebo_made(asked: Forecasting, forecast: Forecast, paths: str = "") -> Draft:
     """The table model's forecast, against which the AI's worth is measured."""
-    made = PlaceboMade(attempt=case.attempt, forecast=forecast_document(forecast), paths_blob=paths)
-    return draft(case, made)
+    made = PlaceboMade(
+        attempt=asked.attempt, forecast=forecast_document(forecast), paths_blob=paths
+    )
+    return draft(asked, made)
 
 
-def news_twin_made(
-    case: Case,
+def news_twin_made(  # noqa: PLR0913 - all that its record says
+    asked: Forecasting,
     blank: Prompt,
     evidence: Evidence,
     forecast: Forecast,
@@ -281,38 +382,52 @@ def news_twin_made(
     elapsed_us: int,
     blob: str,
     size_bytes: int,
+    compared: Mapping[str, JSON],
 ) -> Draft:
-    """The target's forecast of the same seeds with the narrative blanked, with its rounds."""
+    """The target's forecast of the same seeds with the narrative blanked, with its rounds.
+
+    `compared` has the fields that compare its paths with the forecast's own, and its paths' blob.
+    """
     payload: dict[str, JSON] = {
         **_rounds(evidence, elapsed_us, blob, size_bytes),
-        "attempt": case.attempt,
+        "attempt": asked.attempt,
         "prompt_digest": prompt_digest(blank),
         "forecast": forecast_document(forecast),
+        **compared,
     }
-    return draft_of(case, NewsTwinMade, payload)
+    return draft_of(asked, NewsTwinMade, payload)
 
 
-def news_twin_missing(case: Case, blank: Prompt, *, reason: str, detail: str) -> Draft:
-    """There is no news twin, and why; the decision goes on without."""
+def news_twin_missing(asked: Forecasting, blank: Prompt, *, reason: str, detail: str) -> Draft:
+    """There is no news twin, and why; decisions go on without."""
     missing = NewsTwinMade(
-        attempt=case.attempt,
+        attempt=asked.attempt,
         prompt_digest=prompt_digest(blank),
         missing=reason,
         detail=detail[:500],
     )
-    return draft(case, missing)
+    return draft(asked, missing)
 
 
 class NewsTwinMade(RecordKind, frozen=True, kw_only=True):
-    """The news twin's forecast; `missing` says why there is none, else it is empty."""
+    """The news twin's forecast; `missing` says why there is none, else it is empty.
 
-    filing = Filing("decision/{decision_id}", "news_twin:{attempt}")
+    Shortfalls are the mean loss of a long position in the worst 2.5 % of paths, of the forecast and
+    of its twin; the error is that of the difference of their means. No paths are named under
+    format 1.
+    """
+
+    filing = Filing("forecast/{forecast_id}", "news_twin:{attempt}")
 
     attempt: int
     prompt_digest: str
     missing: str = ""
     detail: str | None = None
     forecast: dict[str, Any] | None = None
+    paths_blob: str = ""
+    own_shortfall_1e8: int | None = None
+    shortfall_1e8: int | None = None
+    mean_error_1e8: int | None = None
     capture_blob: str = ""
     capture_bytes: int = 0
     rounds: int = 0
@@ -348,9 +463,9 @@ def marginal_bytes(marginal: Marginal) -> bytes:
     return canonical(document_of(marginal))
 
 
-def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
+def forecast_failed(asked: Forecasting, *, reason: str, detail: str) -> Draft:
     """There is no forecast; no order follows."""
-    return draft(case, ForecastFailed(attempt=case.attempt, reason=reason, detail=detail[:500]))
+    return draft(asked, ForecastFailed(attempt=asked.attempt, reason=reason, detail=detail[:500]))
 
 
 class ForecastAttempt(Contents, frozen=True, kw_only=True):
@@ -363,7 +478,7 @@ class ForecastFailed(RecordKind, frozen=True, kw_only=True):
     """No forecast: a code for the agent, the detail for the operator."""
 
     filing = Filing(
-        "decision/{decision_id}",
+        "forecast/{forecast_id}",
         "forecast_failed:{attempt}",
         early="attempt",
         also="elapsed_us source",
@@ -378,7 +493,7 @@ class PlaceboMade(RecordKind, frozen=True, kw_only=True):
     """The placebo twin's forecast; no paths are named under format 1."""
 
     filing = Filing(
-        "decision/{decision_id}",
+        "forecast/{forecast_id}",
         "placebo:{attempt}",
         early="attempt",
         also="capture_blob digest elapsed_us reason",
@@ -393,7 +508,7 @@ class ForecastMade(RecordKind, frozen=True, kw_only=True):
     """A forecast, also as a reader takes a placebo's; no paths are named under format 1."""
 
     filing = Filing(
-        "decision/{decision_id}",
+        "forecast/{forecast_id}",
         "forecast:{attempt}",
         early="attempt",
         also="capture_digest digest dropped elapsed_us kept",
@@ -423,6 +538,17 @@ class ForecastMade(RecordKind, frozen=True, kw_only=True):
     def codec_digest(self) -> str:
         """The digest of what gave its tokens their meaning."""
         return str(self.forecast["codec_digest"])
+
+
+def forecasts_behind(reader: RecordsPort, decision_id: str) -> Iterator[ForecastMade]:
+    """Yield each forecast that a decision rests on, once, in the order in which it took them."""
+    taken = reader.records(stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_TAKEN,))
+    for stream in dict.fromkeys(ForecastTaken.of(one).named.stream for one in taken):
+        if stream:
+            yield from map(ForecastMade.of, reader.records(stream=stream, kinds=_MADE))
+
+
+_MADE: Final = (Kind.FORECAST_MADE,)
 
 
 def engine_document(description: EngineDescription) -> dict[str, JSON]:

@@ -13,7 +13,7 @@ from gateway.errors import EarlierLedgerError
 if TYPE_CHECKING:
     from audit.store.reader import LedgerReader
 
-RECORD_RULES: Final = 6
+RECORD_RULES: Final = 7
 """The form of the records of a run, and of all runs of its ledger.
 
 It rises with every change after which records are made or judged otherwise. A run without it is of

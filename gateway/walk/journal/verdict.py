@@ -279,7 +279,8 @@ def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) 
 
 READABLE: Final = {
     Kind.INTENT_RECEIVED: ("request", "author"),
-    Kind.SNAPSHOT_TAKEN: ("instrument", "as_of_us", "narrative", "bars_digest", "news_digest"),
+    Kind.FORECAST_TAKEN: ("instrument", "narrative"),
+    Kind.SNAPSHOT_TAKEN: ("instrument", "as_of_us", "bars_digest", "news_digest"),
     Kind.FORECAST_MADE: ("forecast",),
     Kind.PLACEBO_MADE: ("forecast",),
     Kind.QUOTE_TAKEN: ("bid_ticks", "ask_ticks", "market_time_us"),

@@ -10,6 +10,7 @@ Not here: effects, waiting, presentation.
     differences  open differences between book and broker
     foreign      orders at the broker that are not ours
     modes        the ledger's mode, and what belongs to which mode
+    forecasts    which forecast stands for an instrument, and what decisions read of it
     stops        stops in force apart from the kill
     gathering    what the rules of format 2 read besides book, quote and forecast
     sequence     sequence numbers of a FIX session, by the ledger

@@ -12,7 +12,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.control.oversight.justifications import FairnessSources
 from gateway.walk.journal.control.oversight.publications import OwnPublications
-from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.journal.forecast import forecasts_behind
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.journal.words import EVERY
 from gateway.walk.ports import Case, RecordsPort
@@ -137,10 +137,8 @@ class ModelsBehind:
         """Return the model's digest; empty for a decision without a forecast."""
         found = self._found.get(decision_id)
         if found is None:
-            made = self._reader.records(
-                stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_MADE,)
-            )
-            found = next((ForecastMade.of(one).model_digest for one in made), "")
+            made = forecasts_behind(self._reader, decision_id)
+            found = next((one.model_digest for one in made), "")
             if found:
                 self._found[decision_id] = found
         return found

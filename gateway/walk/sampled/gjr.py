@@ -5,19 +5,17 @@ samples. It is never sent. `four_books` compares the account with it.
 
 Rules:
 - A prompt without a fitted scale (codec 1) has no parameters of GJR: the record says so.
-- A simulation that fails costs the decision nothing: its record says what is missing.
+- A simulation that fails costs the forecast nothing: its record says what is missing.
 """
 
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import decision as journal
 from gateway.walk.journal.forecast import marginal_bytes, marginal_of
-from gateway.walk.ports import Case, SamplingPlan
-from gateway.walk.sampled.joining import OwnPaths
+from gateway.walk.ports import Forecasting, SamplingPlan
 from gateway.walk.sampled.planning import trajectory_policy
 from inference.codec.prompt import Prompt
 from inference.errors import ForecastError
@@ -32,7 +30,7 @@ NO_FITTED_SCALE: Final = "no_fitted_scale"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GjrTwin:
-    """A decision's GJR twin, or why there is none; `forecast` is None then.
+    """A forecast's GJR twin, or why there is none; `forecast` is None then.
 
     Attributes:
         record: What stands on record of it.
@@ -46,7 +44,7 @@ class GjrTwin:
 
 
 def gjr_twin(
-    case: Case,
+    asked: Forecasting,
     prompt: Prompt,
     seed: bytes,
     plan: SamplingPlan,
@@ -55,32 +53,25 @@ def gjr_twin(
     """Return the twin that follows from a request; pure, and a replay calls it too."""
     if prompt.scale is None:
         said = f"does not apply, because {prompt.template} has no fitted parameters of GJR"
-        return GjrTwin(record=journal.gjr_missing(case, reason=NO_FITTED_SCALE, detail=said))
+        return GjrTwin(record=journal.gjr_missing(asked, reason=NO_FITTED_SCALE, detail=said))
     try:
         sampled = sample_gjr(
-            snapshot=case.snapshot,
+            snapshot=asked.snapshot,
             prompt=prompt,
             seed=seed,
             plan=plan,
             policy=trajectory_policy(policy),
         )
         recorded = policy.families is not None
-        marginal = marginal_of(case.snapshot, sampled) if recorded else None
+        marginal = marginal_of(asked.snapshot, sampled) if recorded else None
     except (ForecastError, ArithmeticError, ValueError) as error:
         code = ForecastError.code
-        return GjrTwin(record=journal.gjr_missing(case, reason=code, detail=str(error)))
+        return GjrTwin(record=journal.gjr_missing(asked, reason=code, detail=str(error)))
     paths = b"" if marginal is None else marginal_bytes(marginal)
     named = sha256(paths).hexdigest() if paths else ""
     return GjrTwin(
-        record=journal.gjr_made(case, sampled.forecast, prompt.scale.fit.fitter, named),
+        record=journal.gjr_made(asked, sampled.forecast, prompt.scale.fit.fitter, named),
         forecast=sampled.forecast,
         marginal=marginal,
         paths=paths,
     )
-
-
-def paths_of_gjr(twin: GjrTwin, seq: int) -> OwnPaths | None:
-    """Return the twin's paths beside the forecast's record `seq`; None where there are none."""
-    if twin.marginal is None:
-        return None
-    return OwnPaths(kind=Kind.GJR_MADE, seq=seq, marginal=twin.marginal)

@@ -1,36 +1,43 @@
 """The news twin: the same forecast with the narrative blanked, and what words did to the decision.
 
-The twin has the target, the seeds, the look-ahead and the numbers of the decision's own forecast;
+The twin has the target, the seeds, the look-ahead and the numbers of the forecast itself;
 only its narrative words are those of a day without news. It is sampled in the same engine batch
-and sized on the same book, quote and other paths, so each difference is the words' work. It is
-never sent. Numbers that a calendar tells beforehand are not narrative: they stay in the twin.
+and, in each decision, sized on the same book, quote and other paths, so each difference is the
+words' work. It is never sent. Numbers that a calendar tells beforehand are not narrative: they stay
+in the twin.
 
 Rules:
-- A decision without news asks for no twin, and says so.
-- A twin that fails costs the decision nothing: it goes on, and its record says what is missing.
+- A forecast without news asks for no twin, and says so.
+- A twin that fails costs the forecast nothing: it goes on, and its record says what is missing.
 
 Not here: what the target adds to the table (`placebo`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from audit.records.canonical import JSON
+from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.decision import Words
-from gateway.walk.ports import Case, Tools
-from gateway.walk.sampled.joining import Joining, OwnPaths
+from gateway.walk.ports import Case, Forecasting, OwnPaths, Tools
+from gateway.walk.projections.forecasts import StandingForecast
+from gateway.walk.sampled.joining import Joining
+from gateway.walk.sampled.planning import trajectory_policy
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.engine.port import Engine, SampleRequest, Samples
 from inference.errors import CaptureError, EngineError, ForecastError
-from inference.forecast.forecast import Sampled, paired_error_1e8
+from inference.forecast.forecast import Forecast, Sampled, paired_error_1e8
 from inference.forecast.target import sample_target
-from inference.forecast.trajectory import TrajectoryPolicy
 from inference.speculation.condense import condense
 from inference.speculation.evidence import Evidence
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.rounds import QTable
+from risk.forms.documents import value_of
+from risk.policy.policy import Policy
 from risk.sizing import Sizing
 from risk.state.book import Book
 from risk.state.paths.losses import shortfall_of
@@ -45,42 +52,13 @@ MEASURES = ("expected_1e8", "step_vol_1e8", "horizon_vol_1e8", "p_up_bp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsTwin:
-    """A decision's news twin, or why there is none; `measured` is None then.
+    """What stands on record of a forecast's news twin, or why there is none.
 
-    Attributes:
-        record: What stands on record of it.
-        missing: The failure's code; empty if there is a twin.
+    `paths` are its paths as canonical bytes; empty if there is none, or under a policy of format 1.
     """
 
     record: Draft
-    missing: str = ""
-    measured: "TwinsCompared | None" = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TwinsCompared:
-    """Both forecasts, and the mean loss of a long position in their worst 2.5 % of paths."""
-
-    own: Sampled
-    twin: Sampled
-    own_shortfall_1e8: int
-    twin_shortfall_1e8: int
-    mean_error_1e8: int | None
-
-
-def measured(own: Sampled, twin: Sampled) -> TwinsCompared:
-    """Return two forecasts with what the paths say of them.
-
-    Raises:
-        ForecastError: a path's number does not fit.
-    """
-    return TwinsCompared(
-        own=own,
-        twin=twin,
-        own_shortfall_1e8=_shortfall(own),
-        twin_shortfall_1e8=_shortfall(twin),
-        mean_error_1e8=paired_error_1e8(own, twin),
-    )
+    paths: bytes = b""
 
 
 def sampled_beside(
@@ -98,16 +76,16 @@ def sampled_beside(
 
 
 def made_twin(
-    case: Case,
+    asked: Forecasting,
     tools: Tools,
     blank: Prompt | None,
     beside: Beside,
     *,
     own: Sampled,
     seed: bytes,
-    policy: TrajectoryPolicy | None,
+    policy: Policy,
 ) -> NewsTwin | None:
-    """Return the twin with its record, its rounds stored; None where none was asked for."""
+    """Return the twin with its record, its rounds and paths stored; None if none was asked for."""
     if blank is None or beside is None:
         return None
     try:
@@ -115,8 +93,8 @@ def made_twin(
             raise beside
         evidence = condense(beside.capture, tools.table)
         kept = encode_evidence(evidence)
-        return twin_of(
-            case,
+        twin = twin_of(
+            asked,
             blank,
             evidence,
             codec=tools.codec,
@@ -129,22 +107,24 @@ def made_twin(
             policy=policy,
         )
     except (EngineError, CaptureError, ForecastError) as error:
-        record = journal.news_twin_missing(case, blank, reason=error.code, detail=str(error))
-        return NewsTwin(record=record, missing=error.code)
+        return missing_twin(asked, blank, error)
+    if twin.paths:
+        tools.ledger.put_blob(twin.paths)
+    return twin
 
 
 def missing_twin(
-    case: Case, blank: Prompt | None, error: EngineError | CaptureError
+    asked: Forecasting, blank: Prompt | None, error: EngineError | CaptureError | ForecastError
 ) -> NewsTwin | None:
-    """Return that there is no twin because the engine failed; None where none was asked for."""
+    """Return that there is no twin because something failed; None where none was asked for."""
     if blank is None:
         return None
-    record = journal.news_twin_missing(case, blank, reason=error.code, detail=str(error))
-    return NewsTwin(record=record, missing=error.code)
+    record = journal.news_twin_missing(asked, blank, reason=error.code, detail=str(error))
+    return NewsTwin(record=record)
 
 
 def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
-    case: Case,
+    asked: Forecasting,
     blank: Prompt,
     evidence: Evidence,
     *,
@@ -155,7 +135,7 @@ def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
     elapsed_us: int,
     blob: str,
     size_bytes: int,
-    policy: TrajectoryPolicy | None = None,
+    policy: Policy,
 ) -> NewsTwin:
     """Return the twin that follows from its rounds.
 
@@ -166,62 +146,69 @@ def twin_of(  # noqa: PLR0913 - all that determines it; a replay calls this too
         evidence,
         codec=codec,
         prompt=blank,
-        snapshot=case.snapshot,
+        snapshot=asked.snapshot,
         seed=seed,
         table=table,
         model_digest=own.forecast.model_digest,
         capture_digest=blob,
-        policy=policy,
+        policy=trajectory_policy(policy),
     )
+    paths = b""
+    if policy.families is not None:
+        paths = journal.marginal_bytes(journal.marginal_of(asked.snapshot, twin))
     record = journal.news_twin_made(
-        case,
+        asked,
         blank,
         evidence,
         twin.forecast,
         elapsed_us=elapsed_us,
         blob=blob,
         size_bytes=size_bytes,
+        compared={
+            **({"paths_blob": sha256(paths).hexdigest()} if paths else {}),
+            "own_shortfall_1e8": _shortfall(own),
+            "shortfall_1e8": _shortfall(twin),
+            "mean_error_1e8": paired_error_1e8(own, twin),
+        },
     )
-    return NewsTwin(record=record, measured=measured(own, twin))
-
-
-def paths_of_twin(case: Case, twin: NewsTwin | None, own: OwnPaths | None) -> OwnPaths | None:
-    """Return the twin's paths in the place of the forecast's own; None where there are none."""
-    if own is None or twin is None or twin.measured is None:
-        return None
-    marginal = journal.marginal_of(case.snapshot, twin.measured.twin)
-    return OwnPaths(kind=own.kind, seq=own.seq, marginal=marginal)
+    return NewsTwin(record=record, paths=paths)
 
 
 def what_words_did(
-    case: Case, twin: NewsTwin | None, sizing: Sizing, book: Book, quote: Quote, join: Joining
+    case: Case,
+    forecast: StandingForecast,
+    sizing: Sizing,
+    book: Book,
+    quote: Quote,
+    joining: Callable[[OwnPaths | None], Joining],
 ) -> Words:
     """Return what the narrative changed in a decision, for its record.
 
-    `sizing` is the decision's own; `join` joins the twin's paths with the book's.
+    `sizing` is the decision's own; `joining` joins paths with those of the rest of the book.
     """
+    twin = forecast.news
     if twin is None:
         return {"result": journal.NO_NEWS}
-    found = twin.measured
-    if found is None:
+    if twin.forecast is None:
         return {"result": "missing", "reason": twin.missing}
-    joined = join(book)
-    paths = None if joined is None else joined.paths
-    blank = case.propose(found.twin.forecast, book, quote, paths)
-    heard = _numbers(found.own, found.own_shortfall_1e8, sizing)
-    blanked = _numbers(found.twin, found.twin_shortfall_1e8, blank)
-    difference: dict[str, JSON] = {name: heard[name] - blanked[name] for name in heard}
+    joined = joining(forecast.paths_of(Kind.NEWS_TWIN_MADE, case))(book)
+    blanked = value_of(Forecast, twin.forecast)
+    blank = case.propose(blanked, book, quote, None if joined is None else joined.paths)
+    own, other = twin.own_shortfall_1e8 or 0, twin.shortfall_1e8 or 0
+    heard = _numbers(forecast.target, own, sizing)
+    unheard = _numbers(blanked, other, blank)
+    difference: dict[str, JSON] = {name: heard[name] - unheard[name] for name in heard}
     return {
         "result": "measured",
         "heard": {**heard},
-        "blanked": {**blanked},
-        "difference": {**difference, "mean_error_1e8": found.mean_error_1e8},
+        "blanked": {**unheard},
+        "difference": {**difference, "mean_error_1e8": twin.mean_error_1e8},
     }
 
 
-def _numbers(sampled: Sampled, shortfall_1e8: int, sizing: Sizing) -> dict[str, int]:
+def _numbers(forecast: Forecast, shortfall_1e8: int, sizing: Sizing) -> dict[str, int]:
     return {
-        **{name: getattr(sampled.forecast, name) for name in MEASURES},
+        **{name: getattr(forecast, name) for name in MEASURES},
         "shortfall_1e8": shortfall_1e8,
         "target_exposure_bp": sizing.target_exposure_bp,
         "lots": sizing.delta_qty,

@@ -1,11 +1,11 @@
 """What a forecast asks of the engine: how many paths, how far it drafts ahead, and in which mode.
 
 Without modes in the policy every forecast is the plan's. With them, the mode follows from the
-snapshot, the policy's table and the records before the decision, so a replay chooses it again.
+snapshot, the policy's table and the records before the forecast, so a replay chooses it again.
 
 Rules:
-- Each event makes one forecast deep: the one whose decision was opened first. Of two decisions
-  opened before either chose, both go deep.
+- Each event makes one forecast deep: the one that was opened first. Of two opened before either
+  chose, both go deep.
 - The look-ahead follows from the acceptance of the engine's self-test, as `model_loaded` has it.
 """
 
@@ -13,10 +13,11 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Final
 
+from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import forecast as journal
-from gateway.walk.ports import Case, RecordsPort, SamplingPlan
+from gateway.walk.ports import Forecasting, RecordsPort, SamplingPlan
 from inference.engine.port import EngineDescription
 from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
 from inference.forecast.trajectory import Sawtooth, TrajectoryPolicy
@@ -99,13 +100,30 @@ def trajectory_policy(policy: Policy) -> TrajectoryPolicy | None:
     )
 
 
+def path_terms(policy: Policy) -> dict[str, JSON]:
+    """Return what a policy says of a forecast's paths: whether they are kept, which are dropped."""
+    families = policy.families
+    if families is None:
+        return {"kept": False}
+    modes, listed = families.modes, families.denied
+    return {
+        "kept": True,
+        "judged": trajectory_policy(policy) is not None,
+        "move_max_1e8": 0 if modes is None else modes.path_move_max.value,
+        "denied": [
+            {"reversals": one.reversals, "move_1e8": one.move_1e8}
+            for one in (() if listed is None else listed.paths)
+        ],
+    }
+
+
 def acceptance(mean_accepted: str, spec_k: int) -> int:
     """Return the chance of a draft, in 1/1000, from the self-test's mean as it is on record."""
     return accepted_pm(float(mean_accepted), spec_k)
 
 
 def planned(
-    case: Case,
+    asked: Forecasting,
     policy: Policy,
     plan: SamplingPlan,
     described: EngineDescription | None,
@@ -126,19 +144,19 @@ def planned(
         spec_k=plan.spec_k,
         accepted_pm=acceptance(mean, described.spec_k),
     )
-    chosen = mode_of(case, table, usual, looked, secure=secure)
+    chosen = mode_of(asked, table, usual, looked, secure=secure)
     return Planned(
         plan=replace(plan, paths=chosen.paths, spec_k=chosen.look_ahead.drafts),
-        records=(journal.mode_chosen(case, chosen, usual),),
+        records=(journal.mode_chosen(asked, chosen, usual),),
     )
 
 
 def mode_of(
-    case: Case, table: ModeTable, usual: Usual, looked: LookedInto, *, secure: bool
+    asked: Forecasting, table: ModeTable, usual: Usual, looked: LookedInto, *, secure: bool
 ) -> ChosenMode:
     """Return the mode of a forecast; a replay calls this too."""
-    opened = case.opened_seq
+    opened = asked.opened_seq
     if opened is None:
-        raise AssertionError("a mode is chosen after the decision was opened")
-    known = looked.before(opened, case.instrument.symbol)
-    return choose_mode(case.snapshot, table, usual, secure=secure, known=known)
+        raise AssertionError("a mode is chosen after the forecast was opened")
+    known = looked.before(opened, asked.instrument.symbol)
+    return choose_mode(asked.snapshot, table, usual, secure=secure, known=known)

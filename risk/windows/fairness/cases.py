@@ -29,6 +29,7 @@ class FairnessCase:
         approved: Whether the verdict was approved.
         exposure_bp: Signed exposure that was asked for, basis points of equity.
         hit: The rules that refused or held it.
+        forecast: The record of the forecast that it rests on; None without one.
     """
 
     decision_id: str
@@ -37,6 +38,21 @@ class FairnessCase:
     approved: bool
     exposure_bp: int
     hit: frozenset[str]
+    forecast: int | None = None
+
+    @property
+    def source(self) -> tuple[str, str, int | str]:
+        """What cases of one forecast, stratum and group have in common; else only its own."""
+        own = self.decision_id if self.forecast is None else self.forecast
+        return self.stratum, self.group, own
+
+
+def once(cases: Iterable[FairnessCase]) -> tuple[FairnessCase, ...]:
+    """Return the first case of each forecast in a stratum and group."""
+    found: dict[tuple[str, str, int | str], FairnessCase] = {}
+    for case in cases:
+        found.setdefault(case.source, case)
+    return tuple(found.values())
 
 
 def by_group(cases: Iterable[FairnessCase]) -> Mapping[str, tuple[FairnessCase, ...]]:

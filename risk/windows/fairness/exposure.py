@@ -5,10 +5,12 @@ The groups are dealt again within each stratum; p is the share of the deals, wit
 statistic is at least as large. Everything is whole numbers.
 
 Rules:
+- Cases of one forecast in a stratum and group are dealt together, and count as one: they are no
+  evidence apart.
 - The seed is the first eight bytes of the window's ledger root: nobody chooses it, and anybody
   deals the same again.
-- Deal `b` orders each stratum's cases by eight-byte keys, big-endian, from SHAKE-256 over seed,
-  deal and stratum's number (eight bytes each); equal keys keep their order.
+- Deal `b` orders what is dealt of each stratum by eight-byte keys, big-endian, from SHAKE-256 over
+  seed, deal and stratum's number (eight bytes each); equal keys keep their order.
 
 Source: Phipson and Smyth, "Permutation p-values should never be zero" (2010).
 """
@@ -20,7 +22,7 @@ from hashlib import shake_256
 from math import lcm
 from typing import Final
 
-from risk.windows.fairness.cases import ENOUGH, Fairness, FairnessCase
+from risk.windows.fairness.cases import ENOUGH, Fairness, FairnessCase, once
 
 DEALS: Final = 9_999
 P_MAX: Final = Fraction(1, 100)
@@ -29,7 +31,10 @@ _WORD: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permutation:
-    """What the test found; `group` has the largest sum. p is None where groups are too small."""
+    """What the test found; `group` has the largest sum. p is None where groups are too small.
+
+    `cases` counts those of one forecast once.
+    """
 
     group: str
     cases: int
@@ -51,11 +56,12 @@ def permutation(cases: Iterable[FairnessCase], root: bytes, *, deals: int = DEAL
     known = sorted((c for c in cases if c.group), key=lambda c: (c.stratum, c.decision_id))
     names = sorted({case.group for case in known})
     seed = root[:_WORD]
-    sizes = [sum(case.group == name for case in known) for name in names]
+    counted = once(known)
+    sizes = [sum(case.group == name for case in counted) for name in names]
     if len(names) < 2 or min(sizes) < ENOUGH:  # noqa: PLR2004 - two groups to compare
         return Permutation(
             group="",
-            cases=len(known),
+            cases=len(counted),
             deals=0,
             seed=seed.hex(),
             at_least=0,
@@ -69,7 +75,7 @@ def permutation(cases: Iterable[FairnessCase], root: bytes, *, deals: int = DEAL
     p_value = Fraction(1 + at_least, 1 + deals)
     return Permutation(
         group=names[[abs(one) for one in sums].index(seen)],
-        cases=len(known),
+        cases=len(counted),
         deals=deals,
         seed=seed.hex(),
         at_least=at_least,
@@ -79,7 +85,10 @@ def permutation(cases: Iterable[FairnessCase], root: bytes, *, deals: int = DEAL
 
 
 def _strata(known: list[FairnessCase], places: dict[str, int]) -> list[_Stratum]:
-    """Return exposures less their stratum's mean, all times one number that makes them whole."""
+    """Return exposures less their stratum's mean, all times one number that makes them whole.
+
+    Those of one forecast in a group are summed.
+    """
     found: dict[str, list[FairnessCase]] = {}
     for case in known:
         found.setdefault(case.stratum, []).append(case)
@@ -87,10 +96,13 @@ def _strata(known: list[FairnessCase], places: dict[str, int]) -> list[_Stratum]
     strata = []
     for inside in found.values():
         total, each = sum(c.exposure_bp for c in inside), scale // len(inside)
+        sums = dict.fromkeys((c.source for c in inside), 0)
+        for case in inside:
+            sums[case.source] += scale * case.exposure_bp - total * each
         strata.append(
             _Stratum(
-                groups=[places[c.group] for c in inside],
-                centred=[scale * c.exposure_bp - total * each for c in inside],
+                groups=[places[c.group] for c in once(inside)],
+                centred=[*sums.values()],
             )
         )
     return strata

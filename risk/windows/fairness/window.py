@@ -3,6 +3,8 @@
 Rules:
 - Each attribute of the criteria has a row of each test: a test that cannot apply says why.
 - Nothing is compared across strata that are not alike: asset class and side, less the attribute.
+- A forecast counts once in W4 in each group, and once in W3 in each stratum and group, whatever
+  the number of decisions that rest on it; of exposures, W3 deals its decisions together.
 - W3 of a window and of each of its days use the same root; W7 combines the days.
 """
 
@@ -12,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from risk.windows.fairness.accuracy import RATIO_MAX_BP, ForecastCase, accuracy
-from risk.windows.fairness.cases import Fairness, FairnessCase
+from risk.windows.fairness.cases import Fairness, FairnessCase, once
 from risk.windows.fairness.disparity import DISPARITY_BP, disparity
 from risk.windows.fairness.exposure import P_MAX, Permutation, permutation
 from risk.windows.fairness.holm import holm
@@ -43,6 +45,7 @@ class WindowCase:
         expected_1e8: The forecast, log return in 1e-8; None without one.
         error_1e8: How far off the forecast was; None while nobody knows.
         covered: Whether the outcome was inside the forecast's interval.
+        forecast: The record of the forecast; None without one.
     """
 
     decision_id: str
@@ -57,6 +60,7 @@ class WindowCase:
     expected_1e8: int | None
     error_1e8: int | None
     covered: bool
+    forecast: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,27 +151,30 @@ def _counted(cases: Sequence[WindowCase], name: str) -> Iterator[FairnessRow]:
 
 def _forecast_quality(cases: Sequence[WindowCase], name: str) -> Iterator[FairnessRow]:
     row = FairnessRow(test="W4", subject=FORECASTS, attribute=name)
-    known = [
-        ForecastCase(
+    judged: dict[tuple[str, int | str], ForecastCase] = {}
+    for case in cases:
+        if case.error_1e8 is None:
+            continue
+        found = ForecastCase(
             decision_id=case.decision_id,
             group=case.levels.get(name, ""),
             error_1e8=case.error_1e8,
             covered=case.covered,
         )
-        for case in cases
-        if case.error_1e8 is not None
-    ]
+        source = case.decision_id if case.forecast is None else case.forecast
+        judged.setdefault((found.group, source), found)
+    known = tuple(judged.values())
     if not known:
         yield replace(row, because="no forecast of the window has an outcome on record")
-    for found in accuracy(known):
+    for one in accuracy(known):
         yield replace(
             row,
-            group=found.group,
-            cases=found.cases,
-            observed=found.ratio_bp,
+            group=one.group,
+            cases=one.cases,
+            observed=one.ratio_bp,
             limit=RATIO_MAX_BP,
             unit="bp of the best group's error or coverage",
-            **_ended(found.finding),
+            **_ended(one.finding),
         )
 
 
@@ -213,11 +220,11 @@ def _dealt(
         whole = permutation([_case(case, name) for case in cases], root, deals=deals)
         yield permuted(row, whole)
         yield _by_days(cases, root, name, deals)
-    forecast = [
+    forecast = once(
         replace(_case(case, name), exposure_bp=case.expected_1e8)
         for case in cases
         if case.expected_1e8 is not None
-    ]
+    )
     row = replace(row, subject=FORECASTS, cases=len(forecast))
     if forecast:
         yield permuted(row, permutation(forecast, root, deals=deals))
@@ -311,6 +318,7 @@ def _case(case: WindowCase, name: str) -> FairnessCase:
         approved=case.result == APPROVED,
         exposure_bp=case.exposure_bp,
         hit=case.rules,
+        forecast=case.forecast,
     )
 
 

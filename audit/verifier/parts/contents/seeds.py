@@ -1,47 +1,57 @@
 """The seeds of forecasts: which root of the log they must come from."""
 
 import hmac
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from audit.verifier.parts.canonical import unhex
 from audit.verifier.parts.records import known
-from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Bad, Report
+from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Bad, Report
 
-SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
-"""Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record,
-for a renewal before its approval record. Runs with `record_rules` of 3 or more promise this rule.
+SEED_RULE, LEDGER_WIDE = 3, "control"
+"""Rule 3: a seed's root is that of the largest checkpoint before the record that opened the first
+attempt at its forecast, for every attempt.
 
 Every checkpoint ends with a stream-head map, a record of the dense and chained stream `control`. So
 the log itself shows that no checkpoint stood between the named one and the opening record.
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
-UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
+UNOPENED = "the first attempt at its forecast is not shown"
+_ATTEMPT = re.compile(r"forecast/([A-Z2-7]{26})\.(0|[1-9][0-9]{0,8})")
 
 
-def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of a decision's attempt in the form that records have."""
+def attempt_in(stream: str) -> tuple[str, int] | None:
+    """Return the forecast and the attempt that a stream is named by; None for other streams."""
+    found = _ATTEMPT.fullmatch(stream)
+    return None if found is None else (found[1], int(found[2]))
+
+
+def seeds_of(root: bytes, forecast_id: str, attempt: int, n: int) -> list[str]:
+    """Return the seeds of an attempt at a forecast in the form that records have."""
     key = hmac.digest(_SALT, root, "sha256")
-    info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
+    info = forecast_id.encode() + b"\0" + attempt.to_bytes(4, "big")
     seed = hmac.digest(key, info + b"\1", "sha256")
     drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
     return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
 
 
-def judge_rule(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
-) -> bool:
-    """Return whether a request's seed follows rule 2; a missing promised rule is a finding."""
+def judge_rule(report: Report, head: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Return whether a request's seeds follow rule 3; a later rule is not known here."""
     rule = body.get("seed_rule")
-    if type(rule) is int and rule == SEED_RULE:
-        return True
-    if rule is None and promised >= SEEDS_BOUND:
-        report.find(TAMPERED, "its seed follows no rule, and its run promised one", head["seq"])
-    return False
+    if type(rule) is int and rule > SEED_RULE:
+        report.find(NOT_CHECKABLE, f"its seed follows rule {rule}, not known here", head["seq"])
+    elif type(rule) is not int or rule < SEED_RULE:
+        report.find(TAMPERED, f"its seed does not follow rule {SEED_RULE}", head["seq"])
+    return type(rule) is int and rule == SEED_RULE
 
 
 def judge_seed(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
+    report: Report,
+    head: Mapping[str, Any],
+    body: Mapping[str, Any],
+    opened: int,
+    attempt: tuple[str, int],
 ) -> bool:
     """Return whether the seeds follow from the named root and it is not a later one."""
     seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
@@ -50,7 +60,7 @@ def judge_seed(
         raise Bad("a request for a forecast says nothing of its seeds")
     if not 0 < size <= opened:
         report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, head["stream"], number, len(seeds)):
+    elif seeds != seeds_of(root, *attempt, len(seeds)):
         report.find(TAMPERED, "its seeds do not follow from its root", seq)
     else:
         return True
@@ -58,12 +68,10 @@ def judge_seed(
 
 
 class Seeds:
-    """The seeds of a whole log, judged record by record."""
+    """The seeds of a whole log, judged record by record; memory grows with forecasts."""
 
     def __init__(self) -> None:
-        self.earlier = 0
-        self._promised = 1
-        self._opened: dict[str, tuple[int, int, int]] = {}
+        self._opened: dict[str, tuple[int, int]] = {}
 
     def see(
         self,
@@ -74,24 +82,17 @@ class Seeds:
         roots: Mapping[int, bytes],
     ) -> None:
         """Judge a record; `mapped` is the size of the tree that ends with the last whole map."""
-        stream, seq = head["stream"], head["seq"]
-        if head["kind"] == "run_started":
-            self._promised = max(self._promised, rules_of(body))
-        if not stream.startswith("decision/"):
+        attempt = attempt_in(head["stream"])
+        if attempt is None:
             return
-        if head["stream_seq"] == 0:
-            self._opened[stream] = (seq, mapped, 0)
-        opened, before, number = self._opened.get(stream, (-1, -1, 0))
-        if head["kind"] == "approval_given":
-            self._opened[stream] = (seq, mapped, number)
-        elif head["kind"] == "decision_sealed":
-            self._opened.pop(stream, None)
-        elif head["kind"] == "forecast_requested" and opened >= 0:
-            self._opened[stream] = (opened, before, number + 1)
-            if not judge_rule(report, head, body, self._promised):
-                self.earlier += 1
-            elif judge_seed(report, head, body, opened, number):
-                self._hold(report, head, body, before, roots.get(before))
+        forecast_id, number = attempt
+        if number == head["stream_seq"] == 0:
+            self._opened[forecast_id] = (head["seq"], mapped)
+        if head["kind"] != "forecast_requested" or forecast_id not in self._opened:
+            return
+        opened, before = self._opened[forecast_id]
+        if judge_rule(report, head, body) and judge_seed(report, head, body, opened, attempt):
+            self._hold(report, head, body, before, roots.get(before))
 
     def _hold(
         self,
@@ -112,12 +113,6 @@ class Seeds:
             report.find(TAMPERED, "its seed's root is none that was signed", head["seq"])
 
 
-def rules_of(run: Mapping[str, Any]) -> int:
-    """Return the version of the rules that a run promises; 1 if it states none."""
-    rules = run.get("record_rules")
-    return rules if type(rules) is int else 1
-
-
 class ShownRecord(NamedTuple):
     """A record of a bundle with the root of the tree that ends with it."""
 
@@ -127,22 +122,25 @@ class ShownRecord(NamedTuple):
     root: bytes
 
 
-def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]) -> None:
-    """Judge each request for a forecast by its run's rule, as far as records are shown."""
-    runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
-    promised = max(map(rules_of, runs), default=1)
-    own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == stream]
-    opened, number = own[0].head["seq"] if own else -1, 0
-    for one in own:
-        kind, seq = one.head["kind"] if known(one.head) else "", one.head["seq"]
-        if kind == "approval_given":
-            opened = seq
-        elif kind == "forecast_requested":
-            number += 1
-            if not judge_rule(report, one.head, one.body, promised):
-                report.say(f"record {seq}: {UNBOUND}")
-            elif judge_seed(report, one.head, one.body, opened, number - 1):
-                _judge_last(report, one, opened, shown)
+def judge_requests(report: Report, shown: Mapping[int, ShownRecord]) -> None:
+    """Judge each request for a forecast, as far as records are shown."""
+    opened: dict[str, int] = {}
+    for seq in sorted(shown):
+        one = shown[seq]
+        attempt = attempt_in(one.head["stream"])
+        if attempt is None:
+            continue
+        if attempt[1] == one.head["stream_seq"] == 0:
+            opened[attempt[0]] = seq
+        if one.head["kind"] != "forecast_requested" or not known(one.head):
+            continue
+        first = opened.get(attempt[0])
+        if not judge_rule(report, one.head, one.body):
+            continue
+        if first is None:
+            report.say(f"record {seq}: its seed's root is not checkable: {UNOPENED}")
+        elif judge_seed(report, one.head, one.body, first, attempt):
+            _judge_last(report, one, first, shown)
 
 
 def _judge_last(

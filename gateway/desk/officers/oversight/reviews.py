@@ -35,6 +35,7 @@ from gateway.walk.journal.control.oversight.reviews import (
 )
 from gateway.walk.journal.decision import IntentProposed, QuoteTaken
 from gateway.walk.journal.forecast import SnapshotTaken
+from gateway.walk.projections.forecasts import decision_records
 from gateway.walk.projections.outbox import DECISION_PREFIX
 from risk.windows.review import Agreement, ReviewAnswer, agreement, drawn
 
@@ -261,8 +262,8 @@ def model_answer(reader: LedgerReader, decision_id: str) -> ReviewAnswer:
 def _first_of_each(reader: LedgerReader, decision_id: str) -> Iterator[Record]:
     """Yield the first snapshot, quote and proposal of a decision; a renewal's do not count."""
     seen: set[Kind] = set()
-    for record in reader.records(stream=DECISION_PREFIX + decision_id, kinds=SHOWN_KINDS):
-        if record.kind not in seen:
+    for record in decision_records(reader, decision_id):
+        if record.kind in SHOWN_KINDS and record.kind not in seen:
             seen.add(record.kind)
             yield record
 

@@ -15,6 +15,7 @@ from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.walk.journal.control.oversight.swaps import TESTED, SwapsTested, swaps_tested
 from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.projections.forecasts import decision_records
 from inference.forecast.forecast import Forecast
 from inference.forecast.swaps import (
     UNMOVED,
@@ -40,8 +41,9 @@ def record_swaps(own: DeskParts, actor: str, body: SwapsBody) -> dict[str, Any]:
             bound and flags do not follow from the effects.
         AuditError: the ledger does not take it.
     """
-    records = own.reader.records(stream=f"decision/{body.decision_id}", kinds=(Kind.FORECAST_MADE,))
-    made = [one for one in map(ForecastMade.of, records) if one.model_digest == body.model]
+    records = decision_records(own.reader, body.decision_id)
+    stated = [ForecastMade.of(one) for one in records if one.kind is Kind.FORECAST_MADE]
+    made = [one for one in stated if one.model_digest == body.model]
     if not made:
         raise RequestError(
             problem=f"{body.decision_id} has no forecast of the weights {body.model[:16]} in this"

@@ -8,8 +8,9 @@ from dataclasses import replace
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.compared import matches
 from gateway.evidence.replay.orders.order import settled_again
-from gateway.evidence.replay.past import Past, matches
+from gateway.evidence.replay.past import Past
 from gateway.walk.journal import cancel as journal
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.journal.standing import CancelOutcome, Standing

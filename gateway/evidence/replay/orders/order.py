@@ -21,12 +21,13 @@ from fix.orders.state import OrderState
 from fix.session.link import HandResult
 from fix.wire.messages import new_order, parse
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import Past, matches, same
+from gateway.evidence.replay.compared import matches, same
+from gateway.evidence.replay.past import Past
 from gateway.walk.approval import ENDED_BY
 from gateway.walk.journal import order as journal
 from gateway.walk.journal.contents import Ending, SaidWhere
 from gateway.walk.journal.control.difference import DifferenceResolved
-from gateway.walk.journal.decision import DecisionSealed
+from gateway.walk.journal.decision import DecisionSealed, ForecastTaken
 from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.persons import RAW_MAX, RECORDED
 from gateway.walk.journal.session import FixInbound
@@ -352,7 +353,7 @@ def _outcomes(before: Sequence[Record]) -> frozenset[str]:
         return frozenset({*ENDED_BY.values(), "rejected"} if renewed else {"hold_expired"})
     if Kind.VERDICT_GIVEN in kinds:
         return frozenset({"rejected"})
-    if Kind.FORECAST_FAILED in kinds:
+    if any(r.kind is Kind.FORECAST_TAKEN and ForecastTaken.of(r).missing for r in before):
         return frozenset({"no_forecast"})
     return frozenset({"no_trade", "abandoned"} if Kind.INTENT_PROPOSED in kinds else {"abandoned"})
 

@@ -14,6 +14,7 @@ from fix.session.link import HandResult
 from fix.wire.messages import cancel_replace, parse
 from gateway.desk.controls.replacing import judged_intent, only_reduces
 from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.compared import matches, same
 from gateway.evidence.replay.intent import state_again
 from gateway.evidence.replay.orders.order import (
     MSG_SEQ_NUM,
@@ -21,7 +22,7 @@ from gateway.evidence.replay.orders.order import (
     TRANSACT_TIME,
     settled_again,
 )
-from gateway.evidence.replay.past import Past, matches, same
+from gateway.evidence.replay.past import Past
 from gateway.walk.journal import replace as journal
 from gateway.walk.journal.contents import Reservation
 from gateway.walk.journal.standing import AskedReplace, ReplaceOutcome, Standing, Terms

@@ -6,6 +6,7 @@ money after the same promotion gate.
 
 Rules:
 
+- A forecast teaches once, however many decisions rest on it.
 - Only rows that the gateway wrote teach, and only captures whose every accept and reject follows
   again from the record.
 - The folder is written only if held-out forecasts say that the new drafts are accepted more often.
@@ -111,7 +112,7 @@ def distill(settings: Settings, asked: DistillAsked) -> int:
 def _lessons(reader: LedgerReader, pair: ModelPair) -> Iterator[_Lesson]:
     """Yield the forecasts that this pair made with its table, in the order of the log."""
     days: dict[str, date] = {}
-    captured: dict[tuple[str, int], Record] = {}
+    captured: dict[str, Record] = {}
     kinds = (Kind.SNAPSHOT_TAKEN, Kind.ROUNDS_CAPTURED, Kind.FORECAST_MADE)
     for record in reader.records(kinds=kinds):
         if record.kind is Kind.SNAPSHOT_TAKEN:
@@ -119,10 +120,10 @@ def _lessons(reader: LedgerReader, pair: ModelPair) -> Iterator[_Lesson]:
             days[record.stream] = (_EPOCH + since).date()
         elif record.kind is Kind.ROUNDS_CAPTURED:
             if record.body.get("table_digest") == pair.files[TABLE]:
-                captured[record.stream, RoundsCaptured.of(record).attempt] = record
+                captured[record.stream] = record
         else:
             made = ForecastMade.of(record)
-            taught = captured.pop((record.stream, made.attempt), None)
+            taught = captured.pop(record.stream, None)
             if taught is not None and made.model_digest == pair.manifest_digest:
                 blob = RoundsCaptured.of(taught).capture_blob
                 yield _Lesson(captured=taught, blob=blob, day=days[record.stream])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.desk.officers.forecasts import forecasts_document
 from gateway.feeds.live.overview import overview
 from gateway.surfaces.web.doors import KILL
 from gateway.surfaces.web.pages.buttons import STOPPING
@@ -18,6 +19,11 @@ def _session(asked: AskedPage) -> Mapping[str, object]:
 def _feeds(asked: AskedPage) -> Mapping[str, object]:
     """Return what each source delivered: age, sequence, gaps, lag, condition, bars held."""
     return {"feeds": overview(asked.desk.own.market, asked.desk.own.instruments)}
+
+
+def _forecasts(asked: AskedPage) -> Mapping[str, object]:
+    """Return each instrument's newest forecast, from its records."""
+    return forecasts_document(asked.desk.own)
 
 
 def _alarms(asked: AskedPage) -> Mapping[str, object]:
@@ -49,6 +55,14 @@ RUNNING: Final = (
         reader=_feeds,
         template="feeds.html",
         noted="feeds",
+        menu=True,
+    ),
+    Page(
+        path="/forecasts",
+        title="Forecasts",
+        reader=_forecasts,
+        template="forecasts.html",
+        noted="forecasts",
         menu=True,
     ),
     Page(

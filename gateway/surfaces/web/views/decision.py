@@ -31,6 +31,7 @@ from gateway.surfaces.web.views.tables import (
     words_view,
 )
 from gateway.surfaces.web.views.tokens import TokensView, tokens_view
+from gateway.walk.projections.forecasts import with_forecasts
 from inference.errors import InferenceError
 from inference.forecast.forecast import Forecast, forecast_from_document
 from inference.snapshot import Snapshot, snapshot_from_document
@@ -143,18 +144,19 @@ def decision_view(
     path_page: int,
 ) -> DecisionView:
     """Return the walk of one decision as the approver saw it; `renewed` holds what came later."""
-    shown, later = split(records)
+    shown, later = (with_forecasts(reader, part) for part in split(records))
     by_kind = {record.kind: Body(record.body) for record in shown}
 
     def last(*kinds: Kind) -> Body:
         return next((by_kind[kind] for kind in kinds if kind in by_kind), Body(None))
 
-    taken = last(Kind.SNAPSHOT_TAKEN)
-    snapshot = _snapshot(reader, taken.text("snapshot_blob"))
+    taken = last(Kind.FORECAST_TAKEN)
+    inputs = last(Kind.SNAPSHOT_TAKEN)
+    snapshot = _snapshot(reader, inputs.text("snapshot_blob"))
     run = _run(reader, taken.text("run_id") or last(Kind.INTENT_RECEIVED).text("run_id"))
     currency = run.text("currency", "USD")
     tick = tick_of(run, taken.text("instrument") or last(Kind.INTENT_RECEIVED).text("instrument"))
-    happened = _marks(reader, records[0].seq, taken) if snapshot else ()
+    happened = _marks(reader, records[0].seq, taken, snapshot) if snapshot else ()
     made, beside = last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE)
     keys = ("target", "placebo")
     target, placebo = _forecasts(made, beside, snapshot, happened, (currency, tick), *keys)
@@ -165,7 +167,7 @@ def decision_view(
     return DecisionView(
         decision_id=decision_id,
         run=run,
-        start=Body({**last(Kind.INTENT_RECEIVED).fields, **taken.fields}),
+        start=Body({**last(Kind.INTENT_RECEIVED).fields, **inputs.fields, **taken.fields}),
         request=last(Kind.INTENT_RECEIVED).child("request"),
         snapshot=snapshot,
         history=_history(snapshot, currency, tick) if snapshot else None,
@@ -178,7 +180,7 @@ def decision_view(
         placebo=placebo,
         trajectories=trajectory_verdicts(reader, made),
         happened=happened,
-        failed=last(Kind.FORECAST_FAILED),
+        failed=taken if taken.text("missing") else Body(None),
         quote=last(Kind.QUOTE_TAKEN),
         proposed=last(Kind.INTENT_PROPOSED),
         verdict=last(Kind.VERDICT_GIVEN),
@@ -198,7 +200,7 @@ def decision_view(
         waits=bool(asked) and not answer_kind and not sealed,
         intent_digest=asked.text("intent_digest")
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
-        chain=_chain(records),
+        chain=_chain(with_forecasts(reader, records)),
         remarks=remarks_of(reader, decision_id, records),
     )
 
@@ -296,9 +298,9 @@ def _tokens(
         return None
 
 
-def _marks(reader: LedgerReader, seq: int, taken: Body) -> tuple[int, ...]:
+def _marks(reader: LedgerReader, seq: int, taken: Body, snapshot: Snapshot) -> tuple[int, ...]:
     """Return the closes after the decision, in ticks, as far as the run has come."""
-    run_id, as_of = taken.text("run_id"), taken.whole("as_of_us") or 0
+    run_id, as_of = taken.text("run_id"), snapshot.as_of_us
     found: dict[int, int] = {}
     for record in reader.records(
         stream=f"market/{taken.text('instrument')}",

@@ -34,6 +34,7 @@ from gateway.surfaces.web.views.positions import (
     holdings,
     positions_view,
 )
+from gateway.walk.projections.forecasts import with_forecasts
 from inference.speculation.rounds import QTable
 
 PAGE_ROWS: Final = 25
@@ -227,7 +228,9 @@ class Views:
         records = tuple(self._reader.records(stream=PREFIX + decision_id))
         if not records:
             return None
-        table = self._pairs.table_for(records, self._table) if self._pairs else self._table
+        table = self._table
+        if self._pairs is not None:
+            table = self._pairs.table_for(with_forecasts(self._reader, records), table)
         return decision_view(decision_id, records, self._reader, table, path_page)
 
     def positions(self, run_id: str, account: str = "") -> PositionsView | None:
@@ -361,21 +364,21 @@ class Views:
 
     def _row(self, start: Record) -> DecisionRow:
         records = tuple(self._reader.records(stream=start.stream))
-        by_kind = {record.kind: Body(record.body) for record in records}
+        by_kind = {one.kind: Body(one.body) for one in with_forecasts(self._reader, records)}
 
         def last(kind: Kind) -> Body:
             return by_kind.get(kind, Body(None))
 
-        snapshot, verdict = last(Kind.SNAPSHOT_TAKEN), last(Kind.VERDICT_GIVEN).child("verdict")
+        taken, verdict = last(Kind.FORECAST_TAKEN), last(Kind.VERDICT_GIVEN).child("verdict")
         intent = last(Kind.INTENT_PROPOSED).child("intent")
         received = last(Kind.INTENT_RECEIVED)
         action = verdict.text("action")
         return DecisionRow(
             decision_id=start.stream.removeprefix(PREFIX),
             seq=start.seq,
-            as_of_us=snapshot.whole("as_of_us"),
-            instrument=snapshot.text("instrument") or received.child("request").text("instrument"),
-            author=intent.text("author") or received.text("author") or snapshot.text("author"),
+            as_of_us=last(Kind.SNAPSHOT_TAKEN).whole("as_of_us"),
+            instrument=taken.text("instrument") or received.child("request").text("instrument"),
+            author=intent.text("author") or received.text("author") or taken.text("author"),
             outcome=last_word(reversed(records))
             or last(Kind.VERDICT_GIVEN).text("result")
             or "open",

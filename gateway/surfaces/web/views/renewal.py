@@ -1,4 +1,4 @@
-"""What an approver saw beside its renewal: sampled, priced and judged again after the answer."""
+"""What an approver saw beside its renewal: priced and judged again after the answer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,12 @@ from gateway.surfaces.web.views.tables import RuleRow, WordsView, rule_rows, wor
 
 ATTEMPTED = frozenset(
     {
-        Kind.MODE_CHOSEN,
-        Kind.FORECAST_REQUESTED,
-        Kind.ROUNDS_CAPTURED,
-        Kind.FORECAST_MADE,
-        Kind.FORECAST_FAILED,
-        Kind.PLACEBO_MADE,
-        Kind.NEWS_TWIN_MADE,
+        Kind.FORECAST_TAKEN,
         Kind.INTENT_PROPOSED,
         Kind.VERDICT_GIVEN,
     }
 )
-"""The record kinds that each attempt at a decision repeats."""
+"""The record kinds that a renewal repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +31,12 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalSteps:
-    """The payloads of one attempt; empty where a step did not happen."""
+    """The payloads of a decision or of its renewal; empty where a step did not happen."""
 
     prompt: Body
     made: Body
     placebo: Body
-    failed: Body
+    taken: Body
     proposed: Body
     verdict: Body
     currency: str
@@ -69,7 +63,7 @@ def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, 
 
 
 def steps_of(records: Sequence[Record], currency: str, tick: int) -> RenewalSteps:
-    """Return one attempt's steps."""
+    """Return the steps of a decision or a renewal, from its records and its forecast's."""
     by_kind = {record.kind: Body(record.body) for record in records}
 
     def of(kind: Kind) -> Body:
@@ -79,7 +73,7 @@ def steps_of(records: Sequence[Record], currency: str, tick: int) -> RenewalStep
         prompt=of(Kind.FORECAST_REQUESTED),
         made=of(Kind.FORECAST_MADE),
         placebo=of(Kind.PLACEBO_MADE),
-        failed=of(Kind.FORECAST_FAILED),
+        taken=of(Kind.FORECAST_TAKEN),
         proposed=of(Kind.INTENT_PROPOSED),
         verdict=of(Kind.VERDICT_GIVEN),
         currency=currency,
@@ -91,7 +85,7 @@ def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Co
     """Return the comparison; `band` is what the approver agreed to."""
 
     def result(steps: RenewalSteps) -> str:
-        none = formats.DASH if steps is shown else steps.failed.text("reason") or "no trade"
+        none = formats.DASH if steps is shown else steps.taken.text("missing") or "no trade"
         return steps.verdict.text("result") or none
 
     rows: tuple[tuple[str, Callable[[RenewalSteps], str], str], ...] = (

@@ -30,7 +30,7 @@ from gateway.installation.keys.row_keys import make_secret, permit_restored
 from gateway.installation.place import Place
 from gateway.installation.state import StateFolder
 from gateway.walk.journal.form import RECORD_RULES
-from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, opening, sealed, started
 from tests.doubles.cosigners import WITNESSES
 
 pytestmark = pytest.mark.postgres
@@ -49,10 +49,10 @@ def place(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         blob = ledger.put_blob(b"snapshot")
         run = started()
         run = replace(run, payload={**run.payload, "record_rules": RECORD_RULES})
-        ledger.append(run, snapshot("d0", blob), note("one"), sealed("d0"))
+        ledger.append(run, opening("d0", blob), note("one"), sealed("d0"))
         ledger.checkpoint_now()
         for n in range(1, DECISIONS):
-            ledger.append(snapshot(f"d{n}", blob), sealed(f"d{n}"))
+            ledger.append(opening(f"d{n}", blob), sealed(f"d{n}"))
         found = ledger.checkpoint_now()
         assert found is not None
         line = cosign(parse_note(found.note).text, WITNESS, TIME_US // 1_000_000)
@@ -61,7 +61,7 @@ def place(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 "INSERT INTO ledger.cosignature VALUES (%s, %s, %s, %s, %s)",
                 (found.size, line.name, line.key_id, str(line).encode(), TIME_US),
             )
-        ledger.append(snapshot("late", blob), sealed("late"))
+        ledger.append(opening("late", blob), sealed("late"))
         ledger.checkpoint_now()
     settings = settings_module.load(state=tmp_path / "state")
     reader = LedgerReader(postgres_dsn)

@@ -23,7 +23,7 @@ from audit.store.tables import connect
 from audit.tlog.checkpoint import Checkpoint, open_checkpoint
 from audit.tlog.merkle import verify_consistency, verify_inclusion
 from audit.upkeep.dump import verify_database
-from tests.doubles.audit_log import SIGNER, note, refused, snapshot, started
+from tests.doubles.audit_log import SIGNER, note, opening, refused, started
 from tests.doubles.audit_server import opened, sequencer_pid
 
 pytestmark = pytest.mark.postgres
@@ -46,7 +46,7 @@ class Gate:
 def test_what_is_appended_is_read_back_and_verifies(postgres_dsn: str) -> None:
     with opened(postgres_dsn) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        written = ledger.append(started(), snapshot("d1", blob))
+        written = ledger.append(started(), opening("d1", blob))
         written += ledger.append(refused("d1"))
         reader = LedgerReader(postgres_dsn)
         assert tuple(reader.records()) == written
@@ -54,7 +54,7 @@ def test_what_is_appended_is_read_back_and_verifies(postgres_dsn: str) -> None:
         assert reader.record(9) is None
         assert reader.by_key("decision/d1", "released") == written[2]
         assert [r.seq for r in reader.records(stream="decision/d1", newest_first=True)] == [2, 1]
-        assert [r.seq for r in reader.records(account="acc", kinds=[Kind.SNAPSHOT_TAKEN])] == [1]
+        assert [r.seq for r in reader.records(account="acc", kinds=[Kind.INTENT_RECEIVED])] == [1]
         assert [r.seq for r in reader.records(after_seq=0, before_seq=2)] == [1]
         assert reader.blob(blob) == b"snapshot"
         assert reader.blob("00" * 32) is None
@@ -158,10 +158,10 @@ def test_a_key_with_other_content_is_refused(postgres_dsn: str) -> None:
 def test_a_payload_may_only_name_a_blob_that_is_stored(postgres_dsn: str) -> None:
     with opened(postgres_dsn) as ledger:
         with pytest.raises(BlobMissingError):
-            ledger.append(snapshot("d1", "ab" * 32))
+            ledger.append(opening("d1", "ab" * 32))
         blob = ledger.put_blob(b"x")
         assert ledger.put_blob(b"x") == blob
-        ledger.append(snapshot("d1", blob))
+        ledger.append(opening("d1", blob))
 
 
 def test_only_one_of_many_guarded_writers_wins_each_basis(postgres_dsn: str) -> None:

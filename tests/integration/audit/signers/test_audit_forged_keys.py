@@ -23,7 +23,7 @@ from audit.upkeep.fsck.dump import fsck_dump
 from audit.verifier import verify
 from audit.verifier.verify import Outside
 from gateway.installation.children.postgres import EmbeddedPostgres
-from tests.doubles.audit_log import ORIGIN, MemoryLog, dump_of, note, sealed, snapshot, started
+from tests.doubles.audit_log import ORIGIN, MemoryLog, dump_of, note, opening, sealed, started
 from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.backup_world import Line, about_of, back, empty_ledger, packed, untouched
 from tests.doubles.evidence_log import MemoryReader
@@ -65,7 +65,7 @@ def told(statement: str) -> Draft:
 def made_up(statements: Sequence[str]) -> MemoryLog:
     """A log that never was, sound in itself, signed by a key that nobody knows."""
     log = MemoryLog()
-    log.append(started(), *map(told, statements), snapshot("d1", sha256(b"b").hexdigest()))
+    log.append(started(), *map(told, statements), opening("d1", sha256(b"b").hexdigest()))
     log.blobs[sha256(b"b").digest()] = b"b"
     log.append(note("forged"), sealed("d1"))
     log.checkpoint()

@@ -36,7 +36,7 @@ from audit.verifier.verify import (
     verify_bundle,
     verify_proof,
 )
-from tests.doubles.audit_log import SIGNER, TIME_US, cancelling, note, sealed, snapshot, started
+from tests.doubles.audit_log import SIGNER, TIME_US, cancelling, note, opening, sealed, started
 from tests.doubles.audit_spoiled import armed, disarm, verify_database
 from tests.doubles.cosigners import WITNESSES
 
@@ -71,12 +71,12 @@ def write(dsn: str, third: str) -> None:
     config = LedgerConfig(dsn=dsn, checkpoint_every_s=0)
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), snapshot("d1", blob))
+        ledger.append(started(), opening("d1", blob))
         batches: list[list[Draft]] = [[cancelling("d1")], [note(third)], [sealed("d1")]]
         for batch in batches:
             ledger.append(*batch)
         ledger.checkpoint_now()
-        ledger.append(snapshot("d2", blob), cancelling("d2"), sealed("d2"))
+        ledger.append(opening("d2", blob), cancelling("d2"), sealed("d2"))
         ledger.checkpoint_now()
 
 

@@ -33,11 +33,11 @@ from tests.doubles.audit_log import (
     flipped,
     inbound,
     note,
+    opening,
     policy,
     policy_digest,
     reported,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.audit_spoiled import arm, disarm, verify_database
@@ -54,7 +54,7 @@ def filled(postgres_dsn: str) -> str:
         LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), SIGNER, lambda: TIME_US
     ) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), snapshot("d1", blob))
+        ledger.append(started(), opening("d1", blob))
         ledger.append(cancelling("d1"))
         ledger.append(note("b"))
         ledger.append(sealed("d1"))
@@ -202,12 +202,12 @@ def test_no_byte_of_a_bundle_can_change(reader: LedgerReader) -> None:
         assert verify_bundle(forged, [KEY]).exit_code == TAMPERED, place
 
 
-@pytest.mark.parametrize("lost", ["decision_sealed", "cancel_requested", "snapshot_taken"])
+@pytest.mark.parametrize("lost", ["decision_sealed", "cancel_requested", "intent_received"])
 def test_a_bundle_with_a_record_cut_out_is_incomplete(reader: LedgerReader, lost: str) -> None:
     bundle = verify.read_bundle(build_bundle(reader, "d1"))
     kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
     assert len(kept) == len(bundle.records) - 1
-    blobs = {} if lost == "snapshot_taken" else bundle.blobs
+    blobs = {} if lost == "intent_received" else bundle.blobs
     report = verify_bundle(replace(bundle, records=kept, blobs=blobs).to_zip(), [KEY])
     assert report.exit_code == INCOMPLETE
 
@@ -218,7 +218,7 @@ def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
         admin.execute("TRUNCATE ledger.entry, ledger.checkpoint, ledger.head")
     arm(filled)
     with Ledger.open(LedgerConfig(dsn=filled), OTHER_SIGNER, lambda: TIME_US) as ledger:
-        taken = snapshot("d1", sha256(b"snapshot").hexdigest())
+        taken = opening("d1", sha256(b"snapshot").hexdigest())
         ledger.append(started(), taken, cancelling("d1"), sealed("d1"))
     reader = LedgerReader(filled)
     data = build_bundle(reader, "d1")
@@ -260,7 +260,7 @@ def whole_decision(postgres_dsn: str) -> bytes:
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
         blob = ledger.put_blob(b"snapshot")
         digest = policy_digest("first")
-        ledger.append(started(), policy("first"), asked("d1", digest), snapshot("d1", blob))
+        ledger.append(started(), policy("first"), asked("d1", digest), opening("d1", blob))
         ledger.append(policy("second"), cancelling("d1"))
         ledger.append(inbound(7), reported("d1", 7), sealed("d1"))
         ledger.checkpoint_now()

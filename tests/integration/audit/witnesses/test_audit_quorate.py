@@ -21,7 +21,7 @@ from audit.verifier import verify
 from audit.verifier.verify import INCOMPLETE, OK, Outside
 from audit.witnesses.quorate import first_quorate, newest_quorate
 from gateway.evidence.publication.published import LogFiles
-from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note, sealed, snapshot, started
+from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note, opening, sealed, started
 from tests.doubles.cosigners import WITNESSES, Cosigner
 
 pytestmark = pytest.mark.postgres
@@ -115,7 +115,7 @@ def test_a_quorum_long_ago_is_shown_and_a_late_one_proves_what_came_before(
         assert newest_quorate(reader, POLICY) is None
         assert shown() == (first, reader.cosigned_note(first))
         quorate = signed(ledger, admin, A, B)
-        ledger.append(started(), snapshot("d", ledger.put_blob(b"s")), sealed("d"))
+        ledger.append(started(), opening("d", ledger.put_blob(b"s")), sealed("d"))
         seq = signed(ledger, admin, A).size - 1
         for _ in range(ALONE):
             signed(ledger, admin, A)

@@ -17,7 +17,7 @@ from audit.store.reader import LedgerReader
 from audit.verifier import verify
 from gateway.evidence.explanation import decision_document
 from inference.weights.registry import read_table
-from tests.doubles.audit_log import SIGNER, TIME_US, note, sealed, snapshot, started
+from tests.doubles.audit_log import SIGNER, TIME_US, note, opening, sealed, started
 
 pytestmark = pytest.mark.postgres
 ROOT = Path(__file__).resolve().parents[4]
@@ -61,7 +61,7 @@ def reader(postgres_dsn: str) -> Iterator[LedgerReader]:
     with Ledger.open(machine.config(postgres_dsn), SIGNER, machine.now_us) as ledger:
         ledger.append(run)
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(snapshot("d", blob), snapshot("e", blob), note("between"))
+        ledger.append(opening("d", blob), opening("e", blob), note("between"))
     machine.moved_us -= 3_600_000_000
     machine.reading = replace(READING, status="unsynchronised", error_us=16_000_000)
     with Ledger.open(machine.config(postgres_dsn), SIGNER, machine.now_us) as ledger:
@@ -82,7 +82,7 @@ def test_show_says_of_each_record_how_good_its_clock_was(reader: LedgerReader) -
     first, second, _ = reader.records(kinds=(Kind.CLOCK_OBSERVED,))
     assert second.body["reason"] == "went_back"
     said = {"source": "adjtimex", "offset_us": -3, "host": "here"}
-    (taken,) = reader.records(stream="decision/d", kinds=(Kind.SNAPSHOT_TAKEN,))
+    (taken,) = reader.records(stream="decision/d", kinds=(Kind.INTENT_RECEIVED,))
     age_us = taken.recorded_at_us - first.recorded_at_us
     assert age_us > 0
     good = {**said, "status": "synchronised", "error_us": 250, "seq": first.seq, "age_us": age_us}
@@ -128,7 +128,7 @@ def test_a_bundle_proves_the_clock_and_both_verifiers_take_it(
 def test_a_decision_of_which_nobody_kept_the_clock_says_so(postgres_dsn: str) -> None:
     config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
-        ledger.append(snapshot("d", ledger.put_blob(b"snapshot")))
+        ledger.append(opening("d", ledger.put_blob(b"snapshot")))
     reader = LedgerReader(postgres_dsn)
     shown = decision_document(reader, TABLE, "d")
     reader.close()

@@ -21,6 +21,7 @@ from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.run import await_engine
 from gateway.telemetry.console import Progress
+from gateway.walk.projections.forecasts import decision_records
 from inference.build import build_digest
 from inference.engine.port import EngineState
 from inference.weights.registry import load_pair
@@ -47,7 +48,7 @@ def test_both_agreements_are_on_record_before_an_order_is_announced(tmp_path: Pa
         names = ("policy", "build", "model", "dictionary", "order_profile")
         assert said["agreement"] == dict.fromkeys(names, "agrees")
         assert [body["process"] for _, body in agreed(app)] == ["fix"]
-        stream = f"decision/{decide(app, sessions(1)[0]).decision_id}"
+        decision_id = decide(app, sessions(1)[0]).decision_id
         (_, fix), (engine_seq, engine) = agreed(app)
         own = app.plan.profile(1)
         assert fix["agreed"] == identity(own, words_of(own))
@@ -55,7 +56,7 @@ def test_both_agreements_are_on_record_before_an_order_is_announced(tmp_path: Pa
         assert engine["agreed"] == {"build": build_digest(), "model": model}
         first = next(
             one.seq
-            for one in app.reader.records(stream=stream)
+            for one in decision_records(app.reader, decision_id)
             if one.kind in {Kind.ROUNDS_CAPTURED, Kind.ORDER_SENDING}
         )
         assert engine_seq < first

@@ -22,6 +22,7 @@ from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.launch.paper.acceptance_rate import LOOK_AHEAD, TableFigure
 from gateway.launch.paper.summary import quantile, summarise
 from gateway.walk.projections.book import Twin
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import decode_evidence
@@ -78,6 +79,7 @@ def test_the_summary_counts_what_the_ledger_holds(played: SmallDesk) -> None:
     )
     of = {kind: list(played.reader.records(kinds=(kind,))) for kind in Kind}
     assert summary["forecasts"] == len(of[Kind.FORECAST_MADE]) == DECISIONS
+    assert (summary["decisions"], summary["no_forecasts"]) == (DECISIONS, 0)
     assert summary["orders"] == len(of[Kind.ORDER_SENDING]) > 0
     fills = [r.body["fill"] for r in of[Kind.ORDER_REPORTED] if r.body["fill"] is not None]
     assert summary["fills"] == len(fills) > 0
@@ -95,7 +97,7 @@ def test_the_accepted_figure_is_a_mean_over_full_rounds(played: SmallDesk) -> No
     codec, full, taken = ReturnCodec(), 0, 0
     expected: list[float] = []
     captured: list[tuple[str, tuple[int, ...]]] = []
-    for stream in played.reader.streams("decision/"):
+    for stream in played.reader.streams("forecast/"):
         records = list(played.reader.records(stream=stream))
         asked = next(r for r in records if r.kind is Kind.FORECAST_REQUESTED)
         made = next(r for r in records if r.kind is Kind.ROUNDS_CAPTURED)
@@ -148,8 +150,9 @@ def test_every_draft_of_the_table_recomputes_from_its_state(played: SmallDesk) -
 
 def test_show_gives_every_input_text_and_internal_of_a_decision(played: SmallDesk) -> None:
     for stream in played.reader.streams("decision/"):
-        records = list(played.reader.records(stream=stream))
         decision = stream.removeprefix("decision/")
+        records = decision_records(played.reader, decision)
+        assert {r.stream.partition("/")[0] for r in records} == {"decision", "forecast"}
         shown = json.loads(json.dumps(decision_document(played.reader, played.table, decision)))
         assert [r["payload"] for r in shown["records"]] == [r.body for r in records]
         body = {r.kind: r.body for r in records}

@@ -156,7 +156,7 @@ def test_a_decision_that_no_rule_judged_names_the_policy_in_force(
     desk.desk.own = own
     assert (no_trade.result, no_forecast.result) == ("no_trade", "no_forecast")
     for one in (no_trade, no_forecast):
-        for kind in (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.DECISION_SEALED):
+        for kind in (Kind.INTENT_RECEIVED, Kind.FORECAST_TAKEN, Kind.DECISION_SEALED):
             (body,) = bodies(desk, one.decision_id, kind)
             assert {name: body[name] for name in named} == named, kind
         shown = decision_document(desk.reader, TABLE, one.decision_id)

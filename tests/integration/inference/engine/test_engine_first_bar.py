@@ -116,7 +116,7 @@ def test_the_first_bar_is_drafted_too(table_engine: EngineChild) -> None:
     assert found.faults == ()
     assert found.row_gap < ROW_TOLERANCE
     question = RowQuestion(
-        attempt=0,
+        name="own",
         evidence=evidence,
         prompt_ids=request.prompt_ids,
         model_digest=pair.manifest_digest,

@@ -244,7 +244,7 @@ def test_a_record_is_sampled_again_to_the_same_bits(table_engine: EngineChild) -
     table = load_table(pair)
     samples = table_engine.sample(_request("to be replayed"))
     question = RowQuestion(
-        attempt=0,
+        name="own",
         evidence=condense(samples.capture, table),
         prompt_ids=_prompt(),
         model_digest=pair.manifest_digest,

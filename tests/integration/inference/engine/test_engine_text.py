@@ -94,7 +94,7 @@ def check(samples: Samples, codec: TextCodec, pair: ModelPair) -> RowQuestion:
     ).forecast
     assert forecast.horizon == HORIZON
     question = RowQuestion(
-        attempt=0,
+        name="own",
         evidence=evidence,
         prompt_ids=prompt.token_ids,
         model_digest=pair.manifest_digest,

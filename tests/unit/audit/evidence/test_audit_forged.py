@@ -30,10 +30,10 @@ from tests.doubles.audit_log import (
     cancelling,
     dump_of,
     note,
+    opening,
     refused,
     sealed,
     small_log,
-    snapshot,
 )
 from tests.doubles.evidence_limits import OddLog
 
@@ -48,11 +48,11 @@ def forged_dump() -> list[bytes]:
     """A dump that is consistent in itself, under checkpoints that were signed for another log."""
     genuine, forged = small_log(), MemoryLog()
     forged.blobs = genuine.blobs
-    forged.append(note("one, forged"), snapshot("d1", next(iter(genuine.blobs)).hex()))
+    forged.append(note("one, forged"), opening("d1", next(iter(genuine.blobs)).hex()))
     forged.append(cancelling("d1"))
     forged.append(note("two"), sealed("d1"))
     forged.checkpoint()
-    forged.append(snapshot("d2", next(iter(genuine.blobs)).hex()), refused("d2"))
+    forged.append(opening("d2", next(iter(genuine.blobs)).hex()), refused("d2"))
     forged.append(sealed("d2"))
     forged.checkpoint()
     forged.append(note("three"))

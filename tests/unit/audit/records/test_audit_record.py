@@ -12,7 +12,7 @@ from audit.records.chain import HEADS_PER_RECORD_MAX, StreamHead, heads_drafts
 from audit.records.kinds import KINDS, Kind, StreamClass
 from audit.records.record import ENTRY_BYTES_MAX, ZERO_HASH, Draft, Record, make_record, prepare
 from audit.verifier.verify import HEADER_FIELDS, leaf_hash, read_record
-from tests.doubles.audit_log import ORIGIN, TIME_US, note, snapshot
+from tests.doubles.audit_log import ORIGIN, TIME_US, note, opening
 
 
 def record_of(draft: Draft) -> Record:
@@ -34,7 +34,7 @@ def test_a_kind_that_moves_a_section_names_an_account_or_is_firm_wide() -> None:
 def test_the_leaf_is_frozen(golden: Callable[[str, bytes], None]) -> None:
     drafts = [
         note("line"),
-        snapshot("d1", "ab" * 32),
+        opening("d1", "ab" * 32),
         replace(note("söme"), actor="person:Zoë", commitments=("cd" * 32,)),
     ]
     lines = [
@@ -108,9 +108,9 @@ def test_a_kind_lives_in_its_own_sort_of_stream_only(kind: Kind) -> None:
 
 @pytest.mark.parametrize("blob", ["short", "AB" * 32, 5])
 def test_a_blob_field_that_is_no_digest_is_refused(blob: JSON) -> None:
-    draft = snapshot("d1", "ab" * 32)
-    with pytest.raises(DraftError, match="snapshot_blob"):
-        prepare(replace(draft, payload={**draft.payload, "snapshot_blob": blob}))
+    draft = opening("d1", "ab" * 32)
+    with pytest.raises(DraftError, match="wish_blob"):
+        prepare(replace(draft, payload={**draft.payload, "request": {"wish_blob": blob}}))
 
 
 def test_blobs_are_found_at_any_depth() -> None:

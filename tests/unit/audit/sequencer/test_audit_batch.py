@@ -7,7 +7,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, MapHeads, Resolve
-from tests.doubles.audit_log import TIME_US, append, empty_position, note, refused, snapshot
+from tests.doubles.audit_log import TIME_US, append, empty_position, note, opening, refused
 
 KILL = Draft(
     stream="control",
@@ -40,7 +40,7 @@ def test_records_are_dense_in_the_log_and_in_their_stream() -> None:
     _, builder = commit(
         empty_position(),
         append(note("a"), refused("d1")),
-        append(note("b"), snapshot("d1", "ab" * 32)),
+        append(note("b"), opening("d1", "ab" * 32)),
     )
     records = [row.record for row in builder.batch.rows]
     assert [record.seq for record in records] == [0, 1, 2, 3]

@@ -36,8 +36,8 @@ from tests.doubles.audit_log import (
     MemoryLog,
     dump_of,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.audit_spoiled import plan_of, silent
@@ -76,7 +76,7 @@ def told(statement: str) -> Draft:
 def chained(*late: str, told_at: tuple[str, str] = (STATEMENTS[0], STATEMENTS[1])) -> MemoryLog:
     """A log whose every part is signed by the key of its time."""
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()))
     log.blobs[sha256(b"b").digest()] = b"b"
     log.checkpoint()
     log.append(told(told_at[0]), sealed("d1"))

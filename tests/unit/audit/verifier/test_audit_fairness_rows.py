@@ -17,7 +17,10 @@ DEALS = 299
 
 
 def drawn(seed: int, count: int) -> list[WindowCase]:
-    """Return a window of two or three regions with planted and honest differences."""
+    """Return a window of two or three regions with planted and honest differences.
+
+    Of every second seed, up to four decisions rest on one forecast.
+    """
     draw = random.Random(seed)  # noqa: S311 - a made-up window, not keys
     regions = ["asia", "europe", "america"][: draw.randint(1, 3)]
     bias, held_share = draw.choice((0, 350, 2_000)), draw.choice((0.0, 0.1, 0.6))
@@ -51,6 +54,7 @@ def drawn(seed: int, count: int) -> list[WindowCase]:
                 expected_1e8=round(draw.gauss(0, 1e6)) if told else None,
                 error_1e8=abs(round(draw.gauss(0, 1e6 * (2 if first else 1)))) if told else None,
                 covered=draw.random() < 0.9,
+                forecast=number // draw.choice((1, 4)) if told and seed % 2 else None,
             )
         )
     return found
@@ -70,6 +74,7 @@ def of_verifier(case: WindowCase) -> JudgedCase:
         expected=case.expected_1e8,
         error=case.error_1e8,
         covered=case.covered,
+        forecast=case.forecast,
     )
 
 
@@ -127,3 +132,25 @@ def test_the_verifier_gives_the_products_row_of_allotted_orders(seed: int, count
     ]
     product = short(asdict(allotted_row(allotted, root, deals=DEALS)))
     assert verify.allotted_row(parts, root, DEALS) == product
+
+
+def test_a_decision_is_judged_by_the_forecast_that_it_names() -> None:
+    """Two decisions name one forecast, a third names none; the newest one is nobody's."""
+    intent = {"instrument": "SPXN"}
+
+    def said(seq: int, kind: str, stream: str, **body: Any) -> verify.Told:  # noqa: ANN401
+        return (seq, kind, stream, 0, body)
+
+    told = [
+        said(0, "forecast_made", "forecast/A.0", forecast={"as_of_us": 1, "horizon": 1}),
+        said(1, "forecast_made", "forecast/B.0", forecast={"as_of_us": 2, "horizon": 1}),
+        said(2, "forecast_taken", "decision/d1", of_seq=0),
+        said(3, "verdict_given", "decision/d1", account="acc", intent=intent, result="approved"),
+        said(4, "forecast_taken", "decision/d2", of_seq=0),
+        said(5, "verdict_given", "decision/d2", account="acc", intent=intent, result="approved"),
+        said(6, "forecast_taken", "decision/d3"),
+        said(7, "verdict_given", "decision/d3", account="acc", intent=intent, result="approved"),
+    ]
+    found = verify.cases_of(told, "1970-01-01", "1970-01-01")
+    named = {name: one.forecast and one.forecast["as_of_us"] for name, one in found.items()}
+    assert named == {"decision/d1": 1, "decision/d2": 1, "decision/d3": None}

@@ -40,8 +40,8 @@ from tests.doubles.audit_log import (
     cancelling,
     dump_of,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.audit_spoiled import plan_of, silent
@@ -151,7 +151,7 @@ def test_a_revoked_key_needs_the_time_of_the_whole_quorum() -> None:
 def mapped(*between: Draft, numbers: Sequence[tuple[int, int]]) -> MemoryLog:
     """A log whose only map is in parts, with records after the first of them."""
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()), sealed("d1"))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()), sealed("d1"))
     log.blobs[sha256(b"b").digest()] = b"b"
     heads: dict[str, list[object]] = {}
     for row in log.rows:

@@ -23,7 +23,12 @@ _SIGNED = frozenset({"signatures.compliance", "signatures.risk"})
 """Which bytes a signature covers is checked with the officers' keys (`forged_logs.SIGNED`)."""
 _TOLD = frozenset({"reason", "market_now_us"})
 """Words of a person, a time that no other record has."""
+_POLICY = frozenset({"policy_digest", "policy_version"})
+"""Which policy was in force is judged of verdicts."""
 FREE: Mapping[Kind, frozenset[str]] = {
+    Kind.SNAPSHOT_TAKEN: _POLICY | {"as_of_us", "bars_digest", "n_bars", "n_news", "news_digest"},
+    Kind.FORECAST_SEALED: frozenset(),
+    Kind.FORECAST_TAKEN: _POLICY | {"attempt", "author", "strategy"},
     Kind.APPROVAL_GIVEN: _TOLD | {"shown.sheet_digest"},
     Kind.ORDER_SENDING: _TOLD | {"decided_us"},
     Kind.REPLACE_REQUESTED: _TOLD | {"client_key", "requested_by", "role", "session"},

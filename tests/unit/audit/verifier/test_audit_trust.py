@@ -40,8 +40,8 @@ from tests.doubles.audit_log import (
     MemoryLog,
     dump_of,
     note,
+    opening,
     sealed,
-    snapshot,
     started,
 )
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
@@ -65,7 +65,7 @@ def changed_keys(kind: Kind, statement: bytes, **fields: object) -> Draft:
 def rotated_log(*, overlap: bool) -> tuple[MemoryLog, bytes]:
     """A log whose key changes after its first checkpoint; the statement of that."""
     log = MemoryLog()
-    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()))
+    log.append(started(), opening("d1", sha256(b"b").hexdigest()))
     log.blobs[sha256(b"b").digest()] = b"b"
     log.checkpoint()
     size = len(log.rows)

@@ -172,7 +172,8 @@ def test_no_trade_is_told_without_a_verdict(desk: MemoryDesk) -> None:
 def test_a_forecast_that_failed_is_told_as_such_and_not_as_no_trade(desk: MemoryDesk) -> None:
     without_a_forecast(desk)
     (failed,) = desk.log.of_kind(Kind.FORECAST_FAILED)
-    name = failed.stream.removeprefix("decision/")
+    (taken,) = desk.log.of_kind(Kind.FORECAST_TAKEN)
+    name = taken.stream.removeprefix("decision/")
     answer = intent_response(desk.small.desk.own.reader, name)
     assert (answer.result, answer.verdict, answer.cl_ord_id) == ("no_forecast", None, None)
     assert answer.reason == failed.body["reason"]

@@ -75,7 +75,7 @@ def test_without_an_events_feed_no_narrative_is_claimed(fed: FedDesk) -> None:
     put(fed, 1)
     answer = fed.desk.ask()
     assert answer.result == "approved"
-    (taken,) = fed.desk.log.of_kind(Kind.SNAPSHOT_TAKEN)
+    (taken,) = fed.desk.log.of_kind(Kind.FORECAST_TAKEN)
     assert taken.body["narrative"] == "absent"
     (given,) = fed.desk.log.of_kind(Kind.VERDICT_GIVEN)
     assert given.body["narrative_as_of_us"] is None
@@ -101,8 +101,10 @@ def test_a_fed_event_reaches_the_snapshot_and_its_time_is_the_narratives(fed: Fe
     )
     answer = fed.desk.ask()
     assert answer.result == "approved"
-    (taken,) = fed.desk.log.of_kind(Kind.SNAPSHOT_TAKEN)
-    assert (taken.body["narrative"], taken.body["n_news"]) == ("fed", 1)
+    (taken,) = fed.desk.log.of_kind(Kind.FORECAST_TAKEN)
+    (inputs,) = fed.desk.log.of_kind(Kind.SNAPSHOT_TAKEN)
+    assert (taken.body["narrative"], inputs.body["n_news"]) == ("fed", 1)
+    assert inputs.body["as_of_us"] == now_us - 9 * SECOND, "the newest input, not the clock"
     assert taken.body["narrative_as_of_us"] == now_us - 8 * SECOND
     assert narrative_checks(fed) == {("PASS", "WITHIN_LIMIT")}
     replays(fed, answer.decision_id)

@@ -1,6 +1,7 @@
 """Forecasts are scored when a later snapshot has their bars; whoever has the log gets the same."""
 
 import json
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -66,6 +67,25 @@ def test_first_and_last_bar_are_scored_from_the_first_snapshot_that_has_them(
         assert one.forecast_seq < one.snapshot_seq
         assert one.table is not None
         assert 0 <= one.target.rank <= one.target.paths
+
+
+def test_a_forecast_is_scored_once_whatever_rests_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_under(tmp_path, ALL, monkeypatch)
+    desk.ask()
+    desk.ask()
+    desk.small.play(4)
+    first = desk.log.of_kind(Kind.FORECAST_TAKEN)[0].body["forecast_id"]
+    taken = [r for r in desk.log.of_kind(Kind.FORECAST_TAKEN) if r.body["forecast_id"] == first]
+    assert len(taken) > 1
+    watch(desk)
+    own = [one for one in scored(desk) if one.scored_id == f"{first}.0"]
+    assert [one.step for one in own] == [1]
+    made = desk.log.record(own[0].forecast_seq)
+    assert made is not None
+    assert made.stream == f"forecast/{own[0].scored_id}"
+    assert wrongly_scored(reader(desk)) == (len(scored(desk)), ())
 
 
 def test_a_restart_scores_nothing_twice_and_knows_what_was_scored(desk: MemoryDesk) -> None:

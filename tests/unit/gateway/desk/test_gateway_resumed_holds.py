@@ -46,14 +46,15 @@ def test_a_hold_keeps_its_reservation_and_its_remaining_life(desk: MemoryDesk) -
     assert desk.reserved() == 0
 
 
-def test_its_release_renews_the_forecast_and_sends_once_and_replays(desk: MemoryDesk) -> None:
+def test_its_release_takes_the_standing_forecast_sends_once_and_replays(desk: MemoryDesk) -> None:
     decision_id = desk.hold()
     restarted(desk)
     restarted(desk, run_id="run-3")
     assert desk.answer(decision_id) == "approved"
     kinds = desk.kinds(decision_id)
     assert kinds.count(Kind.APPROVAL_RESUMED) == 2
-    assert kinds[kinds.index(Kind.APPROVAL_GIVEN) :].count(Kind.FORECAST_REQUESTED) == 1
+    assert kinds[kinds.index(Kind.APPROVAL_GIVEN) :].count(Kind.FORECAST_TAKEN) == 1
+    assert len(desk.log.of_kind(Kind.FORECAST_REQUESTED)) == 1, "the same inputs"
     assert len(desk.small.broker.orders) == 1
     desk.small.answer()
     lines = replay(cast("LedgerReader", desk.log), TABLE, decision_id).lines
@@ -126,7 +127,7 @@ def test_an_agreement_that_a_crash_cut_off_is_not_asked_for_again(desk: MemoryDe
 
 
 def stop_at_forecast(drafts: tuple[Draft, ...]) -> None:
-    if any(one.kind is Kind.FORECAST_REQUESTED for one in drafts):
+    if any(one.kind is Kind.FORECAST_TAKEN for one in drafts):
         raise RuntimeError("power")
 
 

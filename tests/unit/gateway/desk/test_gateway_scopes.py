@@ -223,7 +223,7 @@ def test_an_order_that_grew_beyond_the_scope_after_the_forecast_never_leaves(
     other: list[IntentResponse] = []
 
     def before(drafts: tuple[Draft, ...]) -> None:
-        if drafts[0].kind is Kind.SNAPSHOT_TAKEN:
+        if drafts[0].kind is Kind.QUOTE_TAKEN:
             desk.log.before = lambda _: None
             other.append(ask(desk, caller, "inner", max_qty_lots=LOTS + 1))
 

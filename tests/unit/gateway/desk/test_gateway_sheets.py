@@ -16,6 +16,7 @@ from gateway.desk.officers.governing.policies import follow_policy
 from gateway.installation.keys.keyring import SIGNING_ROLES, Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.policies.policy import BUNDLE
+from gateway.walk.projections.forecasts import decision_records
 from gateway.walk.reconciliation.recovery import close_abandoned
 from inference.errors import EngineDeadError
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
@@ -26,7 +27,8 @@ from tests.doubles.row_engine import RowEngine
 
 SHOWN: dict[Kind, set[str]] = {
     Kind.INTENT_RECEIVED: {"request", "author"},
-    Kind.SNAPSHOT_TAKEN: {"instrument", "as_of_us", "narrative", "bars_digest", "news_digest"},
+    Kind.FORECAST_TAKEN: {"instrument", "narrative"},
+    Kind.SNAPSHOT_TAKEN: {"instrument", "as_of_us", "bars_digest", "news_digest"},
     Kind.FORECAST_MADE: {"forecast"},
     Kind.PLACEBO_MADE: {"forecast"},
     Kind.QUOTE_TAKEN: {"bid_ticks", "ask_ticks", "market_time_us"},
@@ -46,7 +48,7 @@ def sheet_of(desk: MemoryDesk, decision_id: str) -> Sheet:
 def test_a_sheet_shows_what_was_asked_forecast_priced_and_judged(desk: MemoryDesk) -> None:
     decision_id = desk.hold()
     sheet = sheet_of(desk, decision_id)
-    records = list(desk.log.records(stream=f"decision/{decision_id}"))
+    records = list(decision_records(cast("LedgerReader", desk.log), decision_id))
     rows = cast("list[dict[str, Any]]", sheet.document["records"])
     assert [row["seq"] for row in rows] == [one.seq for one in records]
     assert {one.kind for one in records} >= SHOWN.keys()
@@ -98,7 +100,8 @@ def expire(desk: MemoryDesk, _: str) -> None:
 
 
 def fall_at_renewal(desk: MemoryDesk, decision_id: str) -> None:
-    """The engine ends after the yes is on record, before the new forecast."""
+    """Other inputs came, and the engine ends after the yes is on record."""
+    desk.other_inputs()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RowEngine, "sample", _dead)
         assert desk.answer(decision_id, note="fine") != "approved"

@@ -94,9 +94,10 @@ def forecast_of(desk: MemoryDesk) -> Forecast:
 
 def report(desk: MemoryDesk, *pairs: dict[str, Any], **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
     (made, *_) = desk.log.records(kinds=(Kind.FORECAST_MADE,))
+    (taken, *_) = desk.log.records(kinds=(Kind.FORECAST_TAKEN,))
     effect: dict[str, Any] = {"distance_1e8": 0, "flips": False, "p_value": "1/1"}
     given: dict[str, Any] = {
-        "decision_id": made.stream.partition("/")[2],
+        "decision_id": taken.stream.partition("/")[2],
         "model": ForecastMade.of(made).model_digest,
         "swaps_digest": "5" * 64,
         "paths": forecast_of(desk).n_paths + forecast_of(desk).n_dropped,

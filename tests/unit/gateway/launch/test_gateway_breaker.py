@@ -31,20 +31,18 @@ def watch(desk: MemoryDesk) -> BreakerWatch:
 
 def failed(desk: MemoryDesk, number: int, reason: str) -> None:
     """Put a forecast on record that failed."""
-    decision = f"failed-{number}"
     desk.log.append(
         Draft(
-            stream=f"decision/{decision}",
+            stream=f"forecast/FAILED.{number}",
             kind=Kind.FORECAST_FAILED,
             payload={
-                **desk.small.tags.document(),
-                "decision_id": decision,
+                "mode": desk.small.tags.mode,
                 "reason": reason,
                 "detail": "a test",
-                "attempt": 0,
+                "attempt": number,
             },
             actor="gateway",
-            idem_key="forecast_failed:0",
+            idem_key=f"forecast_failed:{number}",
         )
     )
 

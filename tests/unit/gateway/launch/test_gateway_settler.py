@@ -16,7 +16,7 @@ from audit.store.reader import LedgerReader
 from fix.durable.inbox import Entry
 from gateway.clock import monotonic_us
 from gateway.errors import ReplayDiffersError
-from gateway.evidence.replay.past import matches
+from gateway.evidence.replay.compared import matches
 from gateway.launch.threads.settler import LASTING_US, READY, Settler
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.journal.control.own_keys import OwnKeys

@@ -14,9 +14,10 @@ from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
-from gateway.walk.journal.decision import book_digest
+from gateway.walk.journal.decision import ForecastTaken, book_digest
 from gateway.walk.ports import Afterwards, Begun, LedgerPort
 from gateway.walk.projections.book import Twin
+from gateway.walk.projections.forecasts import decision_records
 from gateway.walk.sampled import gjr
 from gateway.walk.sampled.gjr import NO_FITTED_SCALE
 from inference.engine.port import SampleRequest, Samples
@@ -67,6 +68,10 @@ class Silent:
 
 
 def replayed(desk: MemoryDesk, stream: str) -> tuple[str, ...]:
+    """Replay a decision, or the first one that names a forecast."""
+    if stream.startswith("forecast/"):
+        named = desk.log.of_kind(Kind.FORECAST_TAKEN)
+        stream = next(one.stream for one in named if ForecastTaken.of(one).named.stream == stream)
     reader = cast("LedgerReader", desk.log)
     return replay(reader, TABLE, stream.removeprefix("decision/")).lines
 
@@ -118,7 +123,11 @@ def test_it_replays_to_the_same_bytes(played: MemoryDesk) -> None:
 def test_nothing_of_it_can_be_forged(played: MemoryDesk) -> None:
     stream = played.log.of_kind(Kind.GJR_JUDGED)[-1].stream
     free = set()
-    for record in played.log.records(stream=stream, kinds=(Kind.GJR_MADE, Kind.GJR_JUDGED)):
+    for record in decision_records(
+        cast("LedgerReader", played.log), stream.removeprefix("decision/")
+    ):
+        if record.kind not in {Kind.GJR_MADE, Kind.GJR_JUDGED}:
+            continue
         for path in leaves(record.body, most=1):
             played.log.forged = forged(record, path)
             try:

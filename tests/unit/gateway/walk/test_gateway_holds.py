@@ -38,13 +38,14 @@ def test_a_hold_waits_reserves_and_sends_nothing(desk: MemoryDesk) -> None:
     assert desk.kinds(decision_id)[-1] is Kind.APPROVAL_REQUESTED
 
 
-def test_an_approved_hold_is_forecast_and_judged_anew_and_sent_once(desk: MemoryDesk) -> None:
+def test_an_approved_hold_is_judged_anew_and_sent_once(desk: MemoryDesk) -> None:
     decision_id = desk.hold()
     held = desk.verdict(decision_id)
     assert desk.answer(decision_id) == "approved"
     kinds = desk.kinds(decision_id)
     after = kinds[kinds.index(Kind.APPROVAL_GIVEN) :]
-    assert after.count(Kind.FORECAST_REQUESTED) == 1, "a new attempt"
+    assert after.count(Kind.FORECAST_TAKEN) == 1
+    assert len(desk.log.of_kind(Kind.FORECAST_REQUESTED)) == 1, "the same inputs"
     assert after[-3:] == [Kind.VERDICT_GIVEN, Kind.ORDER_SENDING, Kind.ORDER_SENT]
     renewed = desk.verdict(decision_id).body
     assert (renewed["renewal"], renewed["approval"]["approver"]) == (True, "approver")
@@ -249,9 +250,10 @@ def test_a_renewal_without_a_forecast_ends_the_hold(desk: MemoryDesk) -> None:
     own = desk.small.desk.own
     tools = replace(own.tools, engine=Dead(own.tools.engine))
     desk.small.desk.own = replace(own, tools=tools)
+    desk.other_inputs()
     assert desk.answer(decision_id) == "no_forecast"
     assert desk.kinds(decision_id)[-3:] == [
-        Kind.FORECAST_FAILED,
+        Kind.FORECAST_TAKEN,
         Kind.RESERVATION_RELEASED,
         Kind.DECISION_SEALED,
     ]

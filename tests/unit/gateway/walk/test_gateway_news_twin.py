@@ -1,6 +1,7 @@
 """Every decision says what words did to it, and a twin that fails stops none."""
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,8 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.tables import words_view
-from gateway.walk.journal.forecast import NO_NEWS
+from gateway.walk.journal.forecast import NO_NEWS, snapshot_bytes
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec import vocabulary as words
 from inference.codec.prompt import prompt_digest
 from inference.engine.port import SampleRequest, Samples
@@ -108,12 +110,16 @@ def test_the_twin_is_the_forecast_of_a_day_without_news(tmp_path: Path) -> None:
     desk = played(tmp_path, Hearing)
     codec = desk.small.desk.own.tools.codec
     snapshots = {
-        f"decision/{one.index:05d}": one.snapshot for one in desk.small.playback.sessions(SESSIONS)
+        sha256(snapshot_bytes(one.snapshot)).hexdigest(): one.snapshot
+        for one in desk.small.playback.sessions(SESSIONS)
+    }
+    opened = {
+        one.stream: one.body["snapshot_blob"] for one in desk.log.of_kind(Kind.SNAPSHOT_TAKEN)
     }
     twins = list(desk.log.records(kinds=(Kind.NEWS_TWIN_MADE,)))
     assert len(twins) >= SESSIONS // 2
     for twin in twins:
-        snapshot = snapshots[f"decision/{twin.stream[-5:]}"]
+        snapshot = snapshots[opened[twin.stream]]
         silent = codec.encode(replace(snapshot, news=()))
         (asked,) = desk.log.records(stream=twin.stream, kinds=(Kind.FORECAST_REQUESTED,))
         digest = prompt_digest(silent)
@@ -137,7 +143,7 @@ def test_a_decision_without_news_says_so_and_asks_for_no_twin(tmp_path: Path) ->
     assert response.result == "approved"
     assert said(desk)[stream] == {"result": NO_NEWS}
     assert Kind.NEWS_TWIN_MADE not in desk.kinds(response.decision_id)
-    (asked,) = desk.log.records(stream=stream, kinds=(Kind.FORECAST_REQUESTED,))
+    (asked,) = desk.log.of_kind(Kind.FORECAST_REQUESTED)
     assert asked.body["news_twin"] == NO_NEWS
     replayed(desk, stream)
 
@@ -167,7 +173,7 @@ def test_a_first_bar_that_was_drafted_replays_and_must_follow_from_the_prompt(
     assert any(one["result"] == "measured" for one in said(desk).values())
     for stream in said(desk):
         replayed(desk, stream)
-    (rounds, *_) = desk.log.records(stream=stream, kinds=(Kind.ROUNDS_CAPTURED,))
+    rounds = desk.log.of_kind(Kind.ROUNDS_CAPTURED)[0]
     evidence = decode_evidence(cast("bytes", desk.log.blob(rounds.body["capture_blob"])))
     first = [r for r in evidence.rounds if r.step == 0]
     assert all(r.drafts for r in first)
@@ -181,9 +187,11 @@ def test_nothing_of_a_twin_can_be_forged(tmp_path: Path) -> None:
     desk = played(tmp_path, Hearing, 8)
     (stream, *_) = [name for name, one in said(desk).items() if one["result"] == "measured"]
     free = set()
-    for record in desk.log.records(
-        stream=stream, kinds=(Kind.NEWS_TWIN_MADE, Kind.INTENT_PROPOSED, Kind.FORECAST_REQUESTED)
-    ):
+    told_of = {Kind.NEWS_TWIN_MADE, Kind.INTENT_PROPOSED, Kind.FORECAST_REQUESTED}
+    reader = cast("LedgerReader", desk.log)
+    for record in decision_records(reader, stream.removeprefix("decision/")):
+        if record.kind not in told_of:
+            continue
         for path in leaves(record.body, most=1):
             told = record.kind is Kind.NEWS_TWIN_MADE or path[0] in {"words", "news_twin"}
             if not told:

@@ -18,6 +18,7 @@ from gateway.walk.projections.asked import fields_of
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.settlement import WORKS_AGAIN
 from tests.doubles.memory_desk import TABLE, MemoryDesk
+from tests.doubles.told_kinds import told_kinds
 
 EARLIER = "20180102-14:59:59"
 NO_TRADE = {"t32": "0", "t31": "0", "t14": "0"}
@@ -82,7 +83,7 @@ def test_an_order_that_works_again_is_open_with_its_reservation_until_it_ends_on
     assert (now(desk, order).stage, now(desk, order).seals) == (Stage.SEALED, 2)
     assert (desk.reserved(), desk.lots()) == (0, traded)
     lines = replay(cast("LedgerReader", desk.log), TABLE, order.decision_id).lines
-    assert len(lines) == len(desk.kinds(order.decision_id))
+    assert len(lines) == len(told_kinds(desk.log, order.decision_id))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.walk.journal.standing import Stage, Standing
 from gateway.walk.projections.outbox import Orders
 from tests.doubles.memory_desk import AGENT_ACCOUNT, TABLE, MemoryDesk
+from tests.doubles.told_kinds import told_kinds
 
 
 def said(desk: MemoryDesk, order: Standing, exec_type: str, status: str, **more: str) -> list[str]:
@@ -118,7 +119,7 @@ def test_a_restatement_reserves_what_the_broker_can_still_fill(desk: MemoryDesk)
     again.fold(desk.log.records())
     assert again.get(order.decision_id) == desk.standing(order.decision_id)
     lines = replay(cast("LedgerReader", desk.log), TABLE, order.decision_id).lines
-    assert len(lines) == len(desk.kinds(order.decision_id))
+    assert len(lines) == len(told_kinds(desk.log, order.decision_id))
 
 
 def test_an_earlier_versions_restatement_replays_without_a_reservation_of_its_own(

@@ -15,6 +15,7 @@ from audit.store.reader import LedgerReader
 from gateway.errors import PairMissingError
 from gateway.evidence.replay.pairs import Pairs
 from gateway.surfaces.web.views.decision import decision_view
+from gateway.walk.projections.forecasts import decision_records
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.codec.text.codec import TextCodec, normal_table
@@ -93,7 +94,7 @@ def test_an_extreme_path_is_no_forecast_with_a_reason(tmp_path: Path, end: float
 def test_without_its_pair_the_words_are_not_judged(tmp_path: Path) -> None:
     """A pair for returns reads them as another request, which would look like a forgery."""
     desk = text_desk(tmp_path)
-    own = desk.log.records(stream=f"decision/{desk.ask().decision_id}")
+    own = decision_records(cast("LedgerReader", desk.log), desk.ask().decision_id)
     records = [one for one in own if one.kind is not Kind.ROUNDS_CAPTURED]  # no table drafted
     with pytest.raises(PairMissingError, match=r"text pair .*: set COUNTERSIGN_ENGINE__MODEL"):
         Pairs(PAIR_V1).of(records)

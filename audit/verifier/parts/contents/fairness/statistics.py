@@ -33,6 +33,8 @@ from audit.verifier.parts.contents.fairness.tables import (
 Dealt = tuple[str, int, Fraction | None]
 Part = tuple[str, str, str, int]
 """What is compared: its stratum, its name, its group and the value."""
+Shared = tuple[str, str, str, int, str]
+"""The same, and what it shares with others of its stratum and group: they are dealt together."""
 
 
 def rows_of(
@@ -135,9 +137,11 @@ def _accurate(cases: Sequence[JudgedCase], name: str) -> Iterator[Row]:
     if not told:
         why = "no forecast of the window has an outcome on record"
         yield row_of("W4", "forecasts", name, NO_TEST, because=why)
-    groups = grouped_by(
-        [case for case in told if case.levels.get(name)], lambda case: case.levels[name]
-    )
+    first: dict[tuple[str, str], JudgedCase] = {}
+    for case in told:
+        if case.levels.get(name):
+            first.setdefault((case.levels[name], case.source), case)
+    groups = grouped_by([*first.values()], lambda case: case.levels[name])
     sums = {
         group: (len(own), sum(c.error or 0 for c in own), sum(c.covered for c in own))
         for group, own in groups.items()
@@ -224,10 +228,20 @@ def _deals(cases: Sequence[JudgedCase], root: bytes, name: str, deals: int) -> I
         yield _by_day(asked, root, name, deals)
     forecast = [(case, case.expected) for case in cases if case.expected is not None]
     if forecast:
-        yield _dealt_row("forecasts", name, dealt_again(forecast, root, name, deals))
+        yield _dealt_row("forecasts", name, dealt_again(_once(forecast, name), root, name, deals))
     else:
         why = "no intent of the window came from a forecast"
         yield row_of("W3", "forecasts", name, NO_TEST, because=why)
+
+
+def _once(asked: Iterable[tuple[JudgedCase, int]], name: str) -> Iterator[tuple[JudgedCase, int]]:
+    """Yield the first case of each forecast in a stratum and group."""
+    seen: set[tuple[str, str, str]] = set()
+    for case, value in asked:
+        place = stratum_of(case, name), case.source, case.levels.get(name, "")
+        if place not in seen:
+            seen.add(place)
+            yield case, value
 
 
 def _by_day(asked: Sequence[tuple[JudgedCase, int]], root: bytes, name: str, deals: int) -> Row:
@@ -295,7 +309,7 @@ def dealt_again(
     """Return W3's largest group, number of cases and p value; None where groups are too small."""
     return dealt(
         [
-            (stratum_of(case, name, within), case.name, case.levels[name], value)
+            (stratum_of(case, name, within), case.name, case.levels[name], value, case.source)
             for case, value in asked
             if case.levels.get(name)
         ],
@@ -309,26 +323,23 @@ def allotted_row(allotted: Sequence[Part], root: bytes, deals: int) -> Row:
     if not allotted:
         why = "no order of the window was split between clients and has a close"
         return row_of("W8", "allocations", "client", NO_TEST, because=why)
-    found = dealt(allotted, root, deals)
+    found = dealt([(*one, one[1]) for one in allotted], root, deals)
     return {**_dealt_row("allocations", "client", found), "test": "W8"}
 
 
-def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
+def dealt(parts: Sequence[Shared], root: bytes, deals: int) -> Dealt:
     """Deal the groups again within strata; see `dealt_again`."""
-    known = sorted(parts, key=lambda one: one[:2])
-    sizes = Counter(one[2] for one in known)
-    names = sorted(sizes)
-    if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
-        return "", len(known), None
-    strata: dict[str, list[tuple[str, int]]] = {}
-    for stratum, _, group, value in known:
-        strata.setdefault(stratum, []).append((group, value))
+    strata: dict[str, list[tuple[str, int, str]]] = {}
+    for stratum, _, group, value, shared in sorted(parts, key=lambda one: one[:2]):
+        strata.setdefault(stratum, []).append((group, value, shared))
     scale = lcm(*map(len, strata.values()))
-    groups = [[group for group, _ in own] for own in strata.values()]
-    centred = [
-        [scale * value - sum(v for _, v in own) * (scale // len(own)) for _, value in own]
-        for own in strata.values()
-    ]
+    together = [_together(own, scale) for own in strata.values()]
+    groups = [[group for group, _ in own] for own in together]
+    centred = [[value for _, value in own] for own in together]
+    sizes = Counter(group for own in groups for group in own)
+    names, count = sorted(sizes), sum(sizes.values())
+    if len(names) < 2 or min(sizes.values()) < ENOUGH:  # noqa: PLR2004 - two groups to compare
+        return "", count, None
 
     def sums(given: list[list[str]]) -> dict[str, int]:
         found = dict.fromkeys(names, 0)
@@ -350,7 +361,16 @@ def dealt(parts: Sequence[Part], root: bytes, deals: int) -> Dealt:
     seen = max(map(abs, first.values()))
     hits = sum(max(map(abs, sums(deal(n)).values())) >= seen for n in range(deals))
     largest = next(one for one in names if abs(first[one]) == seen)
-    return largest, len(known), Fraction(1 + hits, 1 + deals)
+    return largest, count, Fraction(1 + hits, 1 + deals)
+
+
+def _together(own: Sequence[tuple[str, int, str]], scale: int) -> list[tuple[str, int]]:
+    """Return group and sum of each shared source: values less their mean, times `scale`."""
+    mean = sum(value for _, value, _ in own) * (scale // len(own))
+    sums: dict[tuple[str, str], int] = {}
+    for group, value, shared in own:
+        sums[group, shared] = sums.get((group, shared), 0) + scale * value - mean
+    return [(group, value) for (group, _), value in sums.items()]
 
 
 def _dealt_row(subject: str, name: str, found: Dealt, unit: str = "") -> Row:

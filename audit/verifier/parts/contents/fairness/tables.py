@@ -32,6 +32,12 @@ class JudgedCase:
     expected: int | None
     error: int | None
     covered: bool
+    forecast: int | None = None
+
+    @property
+    def source(self) -> str:
+        """The forecast that it rests on; without one, itself."""
+        return f"decision {self.name}" if self.forecast is None else f"forecast {self.forecast}"
 
     @property
     def approved(self) -> bool:

@@ -41,6 +41,7 @@ class WindowDecision:
     listed: Mapping[str, str]
     seq: int
     forecast: Mapping[str, Any] | None
+    forecast_seq: int | None
     filled: bool = False
     base: int = 0
     closes: dict[int, int] = field(default_factory=dict)
@@ -157,6 +158,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
         "session_date",
     ),
     "forecast_made": ("forecast",),
+    "forecast_taken": ("of_seq",),
     "verdict_given": ("account", "intent", "result"),
     "order_sending": ("market_now_us",),
     "order_reported": ("fill", "undoes_seq"),
@@ -173,7 +175,8 @@ class _Gathered:
     found: dict[str, WindowDecision] = field(default_factory=dict)
     _listed: dict[str, dict[str, str]] = field(default_factory=dict)
     _days: dict[str, str] = field(default_factory=dict)
-    _forecasts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _forecasts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)
     _closes: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _waiting: dict[tuple[str, str], list[WindowDecision]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -190,8 +193,8 @@ class _Gathered:
                 self._list(body["instrument"], body.get("reference", {}))
             case "mark_taken":
                 self._mark(seq, body)
-            case "forecast_made":
-                self._forecasts[stream] = body["forecast"]
+            case "forecast_made" | "forecast_taken":
+                self._forecast(seq, kind, stream, body)
             case "verdict_given" if stream not in self._seen:
                 self._seen.add(stream)
                 self._first_verdict(seq, stream, at_us, body)
@@ -203,6 +206,13 @@ class _Gathered:
                     own.parts, own.split_seq = body["parts"], max(own.split_seq, seq)
             case _:
                 pass
+
+    def _forecast(self, seq: int, kind: str, stream: str, body: Mapping[str, Any]) -> None:
+        """Keep a forecast by its number, and which one a decision names."""
+        if kind == "forecast_made":
+            self._forecasts[seq] = body["forecast"]
+        elif body.get("of_seq") is not None:
+            self._taken[stream] = body["of_seq"]
 
     def _ordered(self, seq: int, kind: str, own: WindowDecision, body: Mapping[str, Any]) -> None:
         if kind == "order_sending":
@@ -248,8 +258,17 @@ class _Gathered:
         day = self._days.get(account) or self._days.get("") or _utc_day(at_us)
         if not self.first <= day <= self.last:
             return
-        said, listed = self._forecasts.get(stream), dict(self._listed.get(instrument, {}))
-        own = WindowDecision(body=body, day=day, listed=listed, seq=seq, forecast=said)
+        named = self._taken.get(stream, -1)
+        said = self._forecasts.get(named)
+        listed = dict(self._listed.get(instrument, {}))
+        own = WindowDecision(
+            body=body,
+            day=day,
+            listed=listed,
+            seq=seq,
+            forecast=said,
+            forecast_seq=None if said is None else named,
+        )
         close = self._closes.get((account, instrument), (0, 0))
         if said is not None and 0 < close[0] <= int(said["as_of_us"]):
             own.base = close[1]
@@ -328,6 +347,7 @@ def judged_case(name: str, found: WindowDecision) -> JudgedCase:
         expected=None if said is None else int(said["expected_1e8"]),
         error=error,
         covered=covered,
+        forecast=found.forecast_seq,
     )
 
 

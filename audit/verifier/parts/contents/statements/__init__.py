@@ -5,8 +5,11 @@
     checks     the checks of the rules, written from them
     messages   what a broker's message says of a trade
     positions  how many lots each account holds
+    attempts   what earlier records said of forecasts
     seen       what earlier records said
     verdicts   what was judged: intents, verdicts, what a person agreed to
+    forecasts  what a forecast rests on, and which one a decision names
+    listings   the index of an instrument, and whether the forecast named stood
     orders     what left and what came back
     governing  what officers said
     adjustments  what adjustments of a book do

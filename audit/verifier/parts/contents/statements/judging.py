@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from audit.verifier.parts.contents.statements.adjustments import judge_adjustment
+from audit.verifier.parts.contents.statements.forecasts import judge_forecast
 from audit.verifier.parts.contents.statements.governing import (
     ToSign,
     judge_criteria,
@@ -24,6 +25,7 @@ from audit.verifier.parts.contents.statements.governing import (
     judge_signed,
     to_sign,
 )
+from audit.verifier.parts.contents.statements.listings import judge_index
 from audit.verifier.parts.contents.statements.orders import (
     judge_fill,
     judge_order,
@@ -40,12 +42,14 @@ from audit.verifier.parts.contents.statements.verdicts import (
     judge_run,
     judge_verdict,
 )
-from audit.verifier.parts.report import TAMPERED, Report
+from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Report
 from audit.verifier.parts.trust.officers import one_signed
 
 JUDGES: Mapping[str, Judge] = {
     "run": judge_run,
     "decision": judge_decision,
+    "forecast": judge_forecast,
+    "index": judge_index,
     "intent": judge_intent,
     "verdict": judge_verdict,
     "hold": judge_hold,
@@ -102,8 +106,15 @@ class Statements:
         self._signed.extend(to_sign(self.seen, said))
         self.seen.take(said)
 
+    def skip(self, head: Mapping[str, Any]) -> None:
+        """Note a record of which only the bytes were verified."""
+        self.seen.indexes.skip(head)
+
     def finish(self, report: Report, spans: Sequence[tuple[int, Mapping[str, bytes]]]) -> None:
         """Check what officers signed; `spans` has their keys with the record they count from."""
+        if self.seen.whole and self.seen.indexes.awaited is not None:
+            text = "index: the log ends before the line of its last record"
+            report.find(INCOMPLETE, text, self.seen.indexes.last)
         if not spans:
             counts = Counter(one.id for one in self._signed)
             for name, count in sorted(counts.items()):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from audit.verifier.parts.canonical import canonical, text_of
 from audit.verifier.parts.contents.approvals import FIX_SIDES, fields_of, order_name
+from audit.verifier.parts.contents.statements.attempts import FORECASTS, Indexes, SeenAttempts
 from audit.verifier.parts.contents.statements.messages import Message, message_of
 from audit.verifier.parts.contents.statements.positions import Positions
 from audit.verifier.parts.contents.statements.signed_kinds import SIGNED_KINDS
@@ -45,6 +46,11 @@ class VerifiedRecord(NamedTuple):
         """The decision whose stream it is in, or nothing."""
         stream = str(self.head["stream"])
         return stream.removeprefix(OWN_STREAM) if stream.startswith(OWN_STREAM) else ""
+
+    @property
+    def walked(self) -> bool:
+        """Whether its stream is a decision's or a forecast's."""
+        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS))
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
@@ -101,13 +107,17 @@ class SeenOrder:
 
 @dataclass(slots=True)
 class SeenDecision:
-    """The records of one decision so far; `gap` if an earlier one is not here."""
+    """The records of one decision so far; `gap` if an earlier one is not here.
+
+    `taken` says which forecast it rests on now; an approval asks for another.
+    """
 
     records: int = 0
     gap: bool = False
     account: object = None
     request: Mapping[str, Any] = field(default_factory=dict)
     author: object = None
+    taken: Mapping[str, Any] | None = None
     proposed: tuple[Mapping[str, Any], object] | None = None
     verdicts: dict[int, tuple[Mapping[str, Any], bytes]] = field(default_factory=dict)
     agreed: Mapping[str, Any] | None = None
@@ -142,6 +152,8 @@ class Earlier:
     named: dict[str, tuple[str, object]] = field(default_factory=dict)
     fees: dict[int, object] = field(default_factory=dict)
     held: Positions = field(default_factory=Positions)
+    attempts: SeenAttempts = field(default_factory=SeenAttempts)
+    indexes: Indexes = field(default_factory=Indexes)
     modes: set[str] = field(default_factory=set)
     mode: str = ""
     mode_seq: int = -1
@@ -161,6 +173,8 @@ class Earlier:
         self.log = said.head["log"]
         if said.seq == 0:
             self.first = said.leaf
+        self.attempts.enter(said.head)
+        self.indexes.enter(said.head)
         if said.decision:
             own = self.decisions.setdefault(said.decision, SeenDecision())
             own.gap = own.gap or own.records != said.head["stream_seq"]
@@ -171,6 +185,8 @@ class Earlier:
     def take(self, said: VerifiedRecord) -> None:
         """Fold a record, after it was judged."""
         self.held.take(said.seq, said.kind, said.body)
+        self.attempts.take(said.head, said.body, said.leaf)
+        self.indexes.take(said.head, said.body)
         taken = _TAKEN.get(said.kind)
         if taken is not None:
             taken(self, said)
@@ -233,8 +249,9 @@ def _asked(seen: Earlier, said: VerifiedRecord) -> None:
     own.request, own.author = mapping_of(said.body.get("request")), said.body.get("author")
 
 
-def _snapshot(seen: Earlier, said: VerifiedRecord) -> None:
+def _forecast(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
+    own.taken = {name: said.body.get(name) for name in ("instrument", "of_seq")}
     if own.author is None:
         own.author = said.body.get("author")
 
@@ -259,7 +276,8 @@ def held_by(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def _agreed(seen: Earlier, said: VerifiedRecord) -> None:
-    seen.of(said).agreed = mapping_of(said.body.get("band"))
+    own = seen.of(said)
+    own.agreed, own.taken = mapping_of(said.body.get("band")), None
 
 
 def _sending(seen: Earlier, said: VerifiedRecord) -> None:
@@ -309,7 +327,7 @@ def _reported(seen: Earlier, said: VerifiedRecord) -> None:
 def _sealed(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
     own.verdicts.clear()
-    own.request, own.proposed, own.agreed = {}, None, None
+    own.request, own.proposed, own.agreed, own.taken = {}, None, None, None
 
 
 def _inbound(seen: Earlier, said: VerifiedRecord) -> None:
@@ -359,7 +377,7 @@ _TAKEN = {
     "instrument_listed": _listing,
     "policy_activated": _policy,
     "intent_received": _asked,
-    "snapshot_taken": _snapshot,
+    "forecast_taken": _forecast,
     "intent_proposed": _proposed,
     "verdict_given": _given,
     "approval_given": _agreed,

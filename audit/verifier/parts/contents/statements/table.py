@@ -31,10 +31,10 @@ _REPORTED += " leaves_qty order_id orig_cl_ord_id exec_ref_id cl_ord_id"
 STATEMENTS = (
     Statement(
         "run",
-        "A decision's record follows the start of the run that it names; every record that names a"
-        " run on record has its mode and its mark as a development run, and one of a decision that"
-        " names none has a mode of a run on record.",
-        {"*": "", "decision": "run_id mode dev"},
+        "A record of a decision or a forecast follows the start of the run that it names; every"
+        " record that names a run on record has its mode and its mark as a development run, and"
+        " one of a decision or a forecast that names none has a mode of a run on record.",
+        {"*": "", "decision": "run_id mode dev", "forecast": "run_id mode dev"},
     ),
     Statement(
         "decision",
@@ -42,6 +42,39 @@ STATEMENTS = (
         {
             "decision": _PLACE,
             "order_allocated": "decision_id account",
+        },
+    ),
+    Statement(
+        "forecast",
+        "A forecast's id is that of its inputs, and it is asked for and made by them; an attempt"
+        " follows the recorded failure of the one before it, and nothing follows its seal. A"
+        " decision names the record of a forecast of its instrument that was sealed before, or"
+        " the failure on record; an intent rests on such a forecast.",
+        {
+            "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
+            "mode_chosen": "attempt",
+            "forecast_requested": "attempt prompt_digest codec_digest",
+            "rounds_captured": "attempt",
+            "forecast_failed": "attempt reason",
+            "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
+            " forecast.codec_digest",
+            "placebo_made": "attempt",
+            "gjr_made": "attempt",
+            "news_twin_made": "attempt",
+            "forecast_sealed": "instrument outcome",
+            "forecast_taken": "instrument forecast_id forecast_attempt of_seq of_leaf missing",
+            "intent_proposed": "intent.instrument",
+        },
+    ),
+    Statement(
+        "index",
+        "The index of an instrument has a line for each forecast that is opened or ends, right"
+        " after the record of it, and one where an earlier forecast stands again. A decision names"
+        " the forecast that stands: the last one made, or standing again, before it.",
+        {
+            "*": "",
+            "forecast_listed": "instrument event forecast_id attempt again",
+            "forecast_taken": "instrument forecast_id forecast_attempt",
         },
     ),
     Statement(
@@ -222,7 +255,7 @@ STATEMENTS = (
     ),
     Statement(
         "seed",
-        "A forecast's seeds follow from the last signed root before its decision began.",
+        "A forecast's seeds follow from the last signed root before the first attempt at it.",
         {"forecast_requested": "seed_root seed_size seeds seed_rule"},
         apart=True,
     ),
@@ -261,4 +294,7 @@ STATEMENTS = (
         apart=True,
     ),
 )
-"""In the order of the walk. Kind "*" is every kind, "decision" each of a decision's stream."""
+"""In the order of the walk.
+
+Kind "*" is every kind, "decision" each of a decision's stream, "forecast" each of a forecast's.
+"""

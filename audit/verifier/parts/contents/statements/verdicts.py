@@ -37,12 +37,12 @@ def judge_run(seen: Earlier, said: VerifiedRecord) -> Findings:
         return
     if "run_id" not in said.body:
         mode = said.body.get("mode")
-        if seen.whole and said.decision and is_given(mode) and text_of(mode) not in seen.modes:
+        if seen.whole and said.walked and is_given(mode) and text_of(mode) not in seen.modes:
             yield "its mode is that of no run on record before it"
         return
     run = seen.runs.get(text_of(said.body["run_id"]))
     if run is None:
-        if seen.whole and said.decision:
+        if seen.whole and said.walked:
             yield "its run is not on record before it"
         return
     told = {name: said.body[name] for name in ("mode", "dev") if name in said.body}

@@ -17,7 +17,7 @@ from audit.records.record_kind import Contents, Filing, RecordKind
 from gateway.walk.journal.control.oversight.ends import END_LINES, ActEnded
 from gateway.walk.journal.control.oversight.swaps import SwapsTested, shifts_of, tested_of
 from gateway.walk.journal.decision import IntentReceived
-from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.journal.forecast import forecasts_behind
 from gateway.walk.journal.words import Mechanism
 from gateway.walk.ports import RecordsPort
 from inference.codec.scaled import reads_numbers_only
@@ -156,12 +156,7 @@ class FairnessSources:
         with self._lock:
             self._read(basis_seq)
             runs = [run for seq, run in self._runs if seq <= basis_seq]
-        made = [
-            ForecastMade.of(one)
-            for one in self._reader.records(
-                stream=f"decision/{decision_id}", kinds=(Kind.FORECAST_MADE,)
-            )
-        ]
+        made = [*forecasts_behind(self._reader, decision_id)]
         wordy = (one for one in made if not reads_numbers_only(one.codec_digest))
         if not {one.model_digest for one in wordy} <= tested_of(runs):
             return (SwapShift(attribute=UNTESTED, shift_bp=0),)

@@ -19,13 +19,13 @@ class ForecastScored(RecordKind, frozen=True, kw_only=True):
     """What came at a step of a forecast; a step is scored once.
 
     Attributes:
-        scored_id: the decision whose forecast it is; `decision_id` would seal it into its stream.
+        scored_id: the attempt that made the forecast, `{forecast_id}.{attempt}`.
         step: bars after the forecast's last bar, from 1.
         forecast_seq, snapshot_seq: the forecast's record, and that of the later snapshot which has
             both bars.
         base_us, came_us: closing times of the two bars.
         came_1e8: relative change of the close from one to the other.
-        table: the table's twin of the same decision; None where it has no paths.
+        table: the table's twin of the same forecast; None where it has no paths.
     """
 
     filing = Filing("market/{instrument}", "scored:{scored_id}:{attempt}:{step}")

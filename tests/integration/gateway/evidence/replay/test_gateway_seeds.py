@@ -1,14 +1,17 @@
 """Where a seed's root comes from: the largest checkpoint not above the opening record, no other.
 
-Held by the walk, which waits for a checkpoint in flight; by replay; and by the verifier, for one
-decision's bundle and for the whole log.
+The record is the one that opened the first attempt at the forecast. Held by the walk, which waits
+for a checkpoint in flight; by replay; and by the verifier, for one decision's bundle and for the
+whole log.
 """
 
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
@@ -19,11 +22,22 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.verifier import verify
 from gateway.clock import wall_us
+from inference.engine.port import SampleRequest, Samples
+from inference.errors import EngineDeadlineError
 from inference.speculation.seeds import decision_seed, trajectory_seeds
+from tests.doubles.row_engine import RowEngine
 from tests.doubles.seed_world import TABLE, World, edit
-from tests.doubles.small_desk import RUN, small_desk
+from tests.doubles.small_desk import small_desk
 
 pytestmark = pytest.mark.postgres
+
+
+class Late(RowEngine):
+    """No answer comes within the deadline."""
+
+    @override
+    def sample(self, request: SampleRequest) -> Samples:
+        raise EngineDeadlineError(f"{request.request_id}: late")
 
 
 @pytest.fixture
@@ -53,11 +67,11 @@ def test_the_root_is_that_of_the_largest_checkpoint_not_above_the_opening_record
     world.checkpoint()
     newest = world.checkpoint()
     decision = world.ask("first")
-    (opened,) = world.of(decision, Kind.INTENT_RECEIVED)
+    (opened,) = world.of(decision, Kind.SNAPSHOT_TAKEN)
     (asked,) = world.of(decision, Kind.FORECAST_REQUESTED)
     assert newest.size <= opened.seq
     assert (asked.body["seed_size"], asked.body["seed_root"]) == (newest.size, newest.root.hex())
-    assert asked.body["seed_rule"] == 2
+    assert asked.body["seed_rule"] == 3
     assert any(f"the last before record {opened.seq}" in line for line in world.replays(decision))
     report = world.judged(decision)
     assert report.exit_code == 0, report.lines
@@ -69,13 +83,13 @@ def test_the_root_is_that_of_the_largest_checkpoint_not_above_the_opening_record
 def test_a_checkpoint_made_after_the_opening_record_is_not_taken(world: World) -> None:
     before = world.checkpoint()
     late: list[Checkpoint] = []
+    real = world.desk.desk.own.tools.seed_root
 
-    def another(draft: Draft) -> Draft:
-        if draft.kind is Kind.SNAPSHOT_TAKEN:  # the request has opened the decision by now
-            late.append(world.checkpoint())
-        return draft
+    def another(opened_seq: int) -> tuple[bytes, int]:
+        late.append(world.checkpoint())  # the forecast is opened by now
+        return real(opened_seq)
 
-    with world.lying(another):
+    with world.rooted(another):
         decision = world.ask("late")
     (asked,) = world.of(decision, Kind.FORECAST_REQUESTED)
     assert late
@@ -85,19 +99,59 @@ def test_a_checkpoint_made_after_the_opening_record_is_not_taken(world: World) -
     assert world.whole().exit_code == 0
 
 
-def test_a_renewals_root_is_the_last_before_its_approval(world: World) -> None:
+def test_a_forecast_that_stands_has_no_other_root(world: World) -> None:
+    """Nobody draws again by asking again, nor by agreeing to a hold."""
+    world.checkpoint()
+    first = world.ask("first", 2_700)
+    sheet = world.opened(first)
+    world.checkpoint()
+    world.agree(first, sheet)
+    second = world.ask("second", 2_700, anew=False)
+    (asked,) = world.of(first, Kind.FORECAST_REQUESTED)
+    assert world.of(second, Kind.FORECAST_REQUESTED) == [asked]
+    for decision, said in ((first, ", the last before"), (second, "is not checkable")):
+        world.replays(decision)
+        report = world.judged(decision)
+        assert report.exit_code == 0, report.lines
+        lines = [line for line in report.lines if "its seed" in line]
+        assert sum(said in line for line in lines) == 1, "the first request is not shown"
+    assert world.whole().exit_code == 0
+
+
+def test_a_renewal_by_other_inputs_has_the_root_of_its_own_forecast(world: World) -> None:
     world.checkpoint()
     decision = world.ask("renewed", 2_700)
     sheet = world.opened(decision)
     between = world.checkpoint()
+    world.other_inputs()
     world.agree(decision, sheet)
-    (given,) = world.of(decision, Kind.APPROVAL_GIVEN)
     first, second = world.of(decision, Kind.FORECAST_REQUESTED)
-    assert first.body["seed_size"] < between.size == second.body["seed_size"] <= given.seq
+    _, opened = world.of(decision, Kind.SNAPSHOT_TAKEN)
+    assert first.body["seed_size"] < between.size == second.body["seed_size"] <= opened.seq
     world.replays(decision)
     report = world.judged(decision)
     assert report.exit_code == 0, report.lines
     assert sum(", the last before" in line for line in report.lines) == 2
+    assert world.whole().exit_code == 0
+
+
+def test_a_second_attempt_has_the_root_of_the_first(world: World) -> None:
+    before = world.checkpoint()
+    own = world.desk.desk.own
+    late = Late(table=TABLE, codec=own.tools.codec)
+    world.desk.desk.own = replace(own, tools=replace(own.tools, engine=late))
+    failed = world.ask("failed")
+    world.desk.desk.own = own
+    newer = world.checkpoint()
+    decision = world.ask("again", anew=False)
+    (first,), (second,) = (world.of(one, Kind.FORECAST_REQUESTED) for one in (failed, decision))
+    assert [one.body["attempt"] for one in (first, second)] == [0, 1]
+    assert second.body["seed_size"] == first.body["seed_size"] == before.size < newer.size
+    assert first.body["seeds"] != second.body["seeds"]
+    for one in (failed, decision):
+        world.replays(one)
+        report = world.judged(one)
+        assert report.exit_code == 0, report.lines
     assert world.whole().exit_code == 0
 
 
@@ -148,7 +202,7 @@ def test_seeds_that_do_not_follow_from_the_root_are_refused(world: World) -> Non
         assert report.exit_code == verify.TAMPERED, report.lines
 
 
-def test_a_request_without_the_rule_is_refused_where_its_run_promised_it(world: World) -> None:
+def test_a_request_without_the_rule_is_refused(world: World) -> None:
     def without(payload: dict[str, JSON]) -> Mapping[str, JSON]:
         return {name: value for name, value in payload.items() if name != "seed_rule"}
 
@@ -213,8 +267,8 @@ def test_a_checkpoint_in_flight_is_waited_for(
 
 
 def test_the_verifier_derives_the_same_seeds_as_the_walk() -> None:
-    root, decision = bytes(range(32)), f"{RUN}-00001"
+    root, forecast_id = bytes(range(32)), "A" * 26
     for attempt in (0, 1, 7):
-        again = verify.seeds_of(root, f"decision/{decision}", attempt, 5)
-        seed = decision_seed(root, decision, attempt)
+        again = verify.seeds_of(root, forecast_id, attempt, 5)
+        seed = decision_seed(root, forecast_id, attempt)
         assert again == [str(one) for one in trajectory_seeds(seed, 5)]

@@ -16,6 +16,7 @@ from gateway.evidence.answers.answer import RecordedAnswer, print_answer
 from gateway.installation.policies.policy import development_policy
 from gateway.walk.journal.run import policy_activated
 from risk.policy.signing import SignedPolicy
+from tests.doubles.dead_engine import without_engine
 from tests.doubles.memory_desk import MemoryDesk
 
 
@@ -82,6 +83,29 @@ def test_orders_of_an_instrument(desk: MemoryDesk) -> None:
     answer = trades.orders_answer(reader(desk), "SPXN", today, today)
     assert f"{order.cl_ord_id}: buy" in texts(answer)
     assert trades.orders_answer(reader(desk), "NDXN", today, today).facts == ()
+
+
+def test_decisions_on_one_forecast_name_the_same_model_and_record(desk: MemoryDesk) -> None:
+    one, two = desk.ask(), desk.ask()
+    answers = [trades.model_answer(reader(desk), each.decision_id) for each in (one, two)]
+    assert answers[0].facts == answers[1].facts
+    (made,) = desk.log.of_kind(Kind.FORECAST_MADE)
+    assert [fact.record for fact in answers[0].facts][:1] == [made]
+    assert made.body["forecast"]["model_digest"] in texts(answers[0])
+    words = trades.words_answer(reader(desk), two.decision_id)
+    assert words.facts[0].record == made
+    assert "with the news: expected move" in texts(words)
+
+
+def test_a_decision_without_a_forecast_has_no_model_and_is_named_with_why(
+    desk: MemoryDesk,
+) -> None:
+    without_engine(desk)
+    refused = desk.ask().decision_id
+    assert trades.model_answer(reader(desk), refused).facts == ()
+    today = date_of(desk.wall())
+    said = texts(trades.rejected_answer(reader(desk), today, today))
+    assert said == f"{refused}: REFUSED by forecast: engine_dead"
 
 
 def test_a_limit_has_its_history_its_owner_and_its_reason(desk: MemoryDesk) -> None:

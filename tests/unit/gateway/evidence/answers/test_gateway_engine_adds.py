@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,12 +62,13 @@ class Foresight(RowEngine):
     """A planted signal: the target is restless before a fall."""
 
     falls: frozenset[int]
-    """Numbers of the decisions before a fall."""
+    """Numbers of the forecasts before a fall; each session of an instrument has one."""
     now: list[bool]
+    asked: dict[str, int] = field(default_factory=dict)
 
     @override
     def sample(self, request: SampleRequest) -> Samples:
-        self.now[:] = [number_of(request) in self.falls]
+        self.now[:] = [number_of(request, self.asked) in self.falls]
         return RowEngine.sample(self, request)
 
     @override
@@ -80,23 +81,24 @@ class Foresight(RowEngine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Troubled(Restless):
-    """A restless target that dies at some decisions, and acts of persons before others."""
+    """A restless target that dies at some forecasts, and acts of persons before others."""
 
     acts: dict[int, Callable[[], object]]
     fails: frozenset[int]
+    asked: dict[str, int] = field(default_factory=dict)
 
     @override
     def sample(self, request: SampleRequest) -> Samples:
-        number = number_of(request)
+        number = number_of(request, self.asked)
         self.acts.pop(number, lambda: None)()
         if number in self.fails:
             raise EngineError("the engine died")
         return RowEngine.sample(self, request)
 
 
-def number_of(request: SampleRequest) -> int:
-    """Return the number of the decision within the playback."""
-    return int(request.request_id.split("-")[-1].split(".")[0])
+def number_of(request: SampleRequest, asked: dict[str, int]) -> int:
+    """Return the number of a forecast among those that were asked for; its news twin has it too."""
+    return asked.setdefault(request.request_id.removesuffix(".news"), len(asked))
 
 
 def of_target(desk: MemoryDesk, engine: type[RowEngine], **more: Any) -> MemoryDesk:  # noqa: ANN401

@@ -19,6 +19,7 @@ from gateway.surfaces.api.app import build_api
 from gateway.walk.journal.control.access import AccessRefused
 from gateway.walk.journal.verdict import VerdictGiven
 from risk.verdict import Action
+from tests.doubles.dead_engine import without_engine
 from tests.doubles.memory_desk import MemoryDesk
 
 
@@ -67,6 +68,20 @@ def test_every_breach_on_record_is_counted_under_its_rule_and_reason(desk: Memor
     assert others["access", "unknown_key"] == 3
     for line in report.refusals:
         assert desk.log.record(line.newest_seq) is not None
+
+
+def test_a_failed_forecast_counts_for_each_decision_that_got_none(desk: MemoryDesk) -> None:
+    without_engine(desk)
+    refused = [desk.ask(), desk.ask()]
+    assert {one.result for one in refused} == {"no_forecast"}
+    report = days_of(desk).between(today(desk), today(desk))
+    counted = {one.group.reason: one for one in report.refusals if one.group.by == "forecast"}
+    assert list(counted) == ["engine_dead"]
+    assert counted["engine_dead"].count == len(refused)
+    newest = desk.log.record(counted["engine_dead"].newest_seq)
+    assert newest is not None
+    assert newest.stream == f"decision/{refused[-1].decision_id}"
+    assert newest.kind is Kind.FORECAST_TAKEN
 
 
 def test_times_are_those_of_the_records(desk: MemoryDesk) -> None:

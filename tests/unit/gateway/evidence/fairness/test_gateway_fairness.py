@@ -88,6 +88,8 @@ def test_the_cases_are_what_the_records_say(desk: MemoryDesk) -> None:
     assert first.features["venue"] == "XNYS"
     assert refused.rules, "the rules that refused are named"
     assert not first.rules
+    (made,) = desk.log.of_kind(Kind.FORECAST_MADE)
+    assert {case.forecast for case in window.cases} == {made.seq}
     told = [*desk.log.of_kind(Kind.VERDICT_GIVEN), *desk.log.of_kind(Kind.ORDER_SENDING)]
     assert window.size == max(record.seq for record in told) + 1
     assert {one.stratum for one in window.placed} == {f"SPXN {DAY}"}

@@ -88,6 +88,18 @@ def announced_us(n: int, author: str, rng: random.Random, *, pair: bool) -> int:
     return rng.randrange(300 * minute_us)
 
 
+def forecast_of(name: str, forecast: dict[str, Any]) -> Draft:
+    payload = {"attempt": 0, "forecast": forecast}
+    return draft(f"forecast/{name}.0", Kind.FORECAST_MADE, "forecast:0", payload)
+
+
+def taken_by(stream: str, name: str, symbol: str, seq: int) -> Draft:
+    """Return a decision's word which forecast it took: that of record `seq`."""
+    body = {**RUN, "decision_id": stream.removeprefix("decision/"), "attempt": 0}
+    body |= {"instrument": symbol, "forecast_id": name, "of_seq": seq}
+    return draft(stream, Kind.FORECAST_TAKEN, "forecast:0", body)
+
+
 def case_of(
     rng: random.Random, n: int, at_us: int, seq: int, *, pair: bool = False
 ) -> Iterator[Draft]:
@@ -100,7 +112,9 @@ def case_of(
     expected = rng.randrange(-400, 400) * 1_000
     forecast = {"as_of_us": at_us, "horizon": 1, "expected_1e8": expected}
     forecast |= {"interval_low_1e8": expected - 300_000, "interval_high_1e8": expected + 300_000}
-    yield draft(stream, Kind.FORECAST_MADE, "forecast", {"attempt": 0, "forecast": forecast})
+    name = f"F{n}"
+    yield forecast_of(name, forecast)
+    yield taken_by(stream, name, symbol, seq)
     biased = 400 if symbol == "EUXN" else 0
     result = rng.choices(["approved", "held", "rejected"], [6, 2 + biased // 200, 2])[0]
     action = {"approved": "ALLOW", "held": "HOLD", "rejected": "REJECT"}[result]
@@ -116,7 +130,7 @@ def case_of(
     if result == "approved":
         told: dict[str, Any] = {"account": "acc", "cl_ord_id": f"c{n}", "fields": []}
         told |= {
-            "approving_seq": seq + 1,
+            "approving_seq": seq + 2,
             "kill_epoch": 0,
             "send_before_us": at_us,
             "decided_us": 0,

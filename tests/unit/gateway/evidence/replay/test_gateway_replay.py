@@ -9,9 +9,11 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError, UnknownDecisionError
 from gateway.evidence.replay.replay import replay
+from gateway.walk.projections.forecasts import decision_records
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 from tests.doubles.remembered import Path as Leaf
 from tests.doubles.remembered import forged, leaves
+from tests.doubles.told_kinds import told_kinds
 from tests.doubles.walk_scenes import DAYS, SCENES
 
 BY_HAND = ("approved", "sending", "unsent-1", "unsent-2")
@@ -59,7 +61,7 @@ def test_a_scene_replays_step_by_step(desk: MemoryDesk) -> None:
     for decision_id in decisions(desk):
         steps = replay(cast("LedgerReader", desk.log), TABLE, decision_id)
         kinds = [line.split()[0] for line in steps.lines]
-        assert kinds == [kind.value for kind in desk.kinds(decision_id)]
+        assert kinds == told_kinds(desk.log, decision_id)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_no_leaf_can_be_forged(desk: MemoryDesk) -> None:
     decision_id = decisions(desk)[-1]
     found = [
         (record, path)
-        for record in desk.log.records(stream=f"decision/{decision_id}")
+        for record in decision_records(desk.log, decision_id)
         for path in leaves(record.body, most=1)
     ]
     free: set[tuple[Kind, Leaf]] = set()

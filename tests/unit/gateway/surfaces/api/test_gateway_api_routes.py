@@ -50,7 +50,8 @@ def test_a_read_of_a_decision_is_on_record_with_who_read(call: Call, desk: Memor
     decision_id = desk.ask().decision_id
     status, said = call("auditor", "GET", f"/v1/decisions/{decision_id}")
     assert status == 200
-    assert [one["kind"] for one in said["records"]] == [k.value for k in desk.kinds(decision_id)]
+    own = [k.value for k in desk.kinds(decision_id)]
+    assert [one["kind"] for one in said["records"] if one["kind"] in own] == own
     (read,) = desk.log.of_kind(Kind.READ_RECORDED)
     assert (read.body["reader"], read.body["role"], read.body["object"]) == (
         "auditor",

@@ -55,9 +55,9 @@ def test_a_decisions_page_has_the_twin_or_why_there_is_none(
     assert "The GJR twin aims at" in page
     plain = memory_desk(tmp_path / "plain", live=False)
     plain.small.play(1)
-    (twin,) = plain.log.of_kind(Kind.GJR_MADE)
+    (taken,) = plain.log.of_kind(Kind.FORECAST_TAKEN)
     other = page_desk(tmp_path / "plain", plain)
-    said = other.read(f"/{twin.stream.replace('decision', 'decisions')}")
+    said = other.read(f"/{taken.stream.replace('decision', 'decisions')}")
     assert "does not apply, because return-codec-1" in said
 
 

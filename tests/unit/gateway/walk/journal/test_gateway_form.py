@@ -38,7 +38,7 @@ def ledger_of(*forms: int | None) -> LedgerReader:
 
 @pytest.mark.parametrize("form", [None, *range(1, RECORD_RULES)])
 def test_a_ledger_that_began_in_an_earlier_form_is_refused(form: int | None) -> None:
-    with pytest.raises(EarlierLedgerError, match="commit 932434e3 is the last to read"):
+    with pytest.raises(EarlierLedgerError, match=r"commit (932434e3|6fbeddcd) is the last to read"):
         refuse_earlier(ledger_of(form))
 
 
@@ -51,5 +51,5 @@ def test_a_decision_of_a_run_of_an_earlier_form_is_not_replayed(tmp_path: Path) 
     desk = memory_desk(tmp_path)
     restarted(desk, lambda terms: terms.update(record_rules=RECORD_RULES - 1))
     asked = desk.ask()
-    with pytest.raises(ReplayDiffersError, match="commit 932434e3"):
+    with pytest.raises(ReplayDiffersError, match="commit 6fbeddcd"):
         replay(cast("LedgerReader", desk.log), TABLE, asked.decision_id)

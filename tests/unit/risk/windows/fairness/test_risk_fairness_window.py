@@ -106,6 +106,22 @@ def test_anybody_computes_the_same_rows_from_the_same_root_only() -> None:
     assert other != once
 
 
+def test_more_decisions_on_the_same_forecasts_are_no_more_evidence() -> None:
+    alone = [replace(case, forecast=n) for n, case in enumerate(window(240, bias_bp=300))]
+    many = [
+        replace(case, decision_id=f"{case.decision_id} {n}") for case in alone for n in range(5)
+    ]
+    for test in ("W3", "W4"):
+        assert rows_of(many, test, "region") == rows_of(alone, test, "region")
+    five = [replace(case, forecast=None) for case in many]
+    assert {row.cases for row in rows_of(five, "W4", "region")} == {600}
+    few = [*alone[:20], *alone[20:21] * 40, *alone[21:22] * 40]
+    (exposures, *_) = rows_of(
+        [replace(case, decision_id=f"d-{n:04d}") for n, case in enumerate(few)], "W3", "region"
+    )
+    assert (exposures.cases, exposures.finding) == (22, "insufficient")
+
+
 def test_errors_and_coverage_are_compared_with_the_best_group() -> None:
     def made(group: str, error: int, inside: int) -> list[ForecastCase]:
         return [

@@ -1,0 +1,200 @@
+"""A small log of forecasts and of decisions that name them, made by the rules or against them."""
+
+from base64 import b32encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.tlog.checkpoint import Checkpoint
+from inference.speculation.seeds import decision_seed, trajectory_seeds
+from tests.doubles.audit_log import RUN, TIME_US, MemoryLog, sealed, started
+
+Body = dict[str, Any]
+Change = Callable[[Draft], Draft]
+MODEL, TABLE, CODEC, PROMPT = "a" * 64, "b" * 64, "c" * 64, "d" * 64
+
+
+def as_it_is(draft: Draft) -> Draft:
+    """Change nothing."""
+    return draft
+
+
+def inputs_of(instrument: str, *, secure: bool = False) -> Body:
+    """Return what the forecast of an instrument rests on; a secure one is another."""
+    return {
+        "instrument": instrument,
+        "snapshot": sha256(instrument.encode()).hexdigest(),
+        "prompt": PROMPT,
+        "codec": CODEC,
+        "model": MODEL,
+        "table": TABLE,
+        "terms": None,
+        "secure": secure,
+    }
+
+
+def id_of(inputs: Mapping[str, JSON]) -> str:
+    """Return the id of the forecast of some inputs."""
+    return b32encode(sha256(canonical({**inputs})).digest()).decode()[:26]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An attempt at a forecast, as a decision names it."""
+
+    instrument: str
+    number: int
+    seq: int | None
+    leaf: str
+    missing: str
+    secure: bool = False
+
+    @property
+    def forecast_id(self) -> str:
+        """The forecast's id."""
+        return id_of(inputs_of(self.instrument, secure=self.secure))
+
+    @property
+    def stream(self) -> str:
+        """The attempt's stream."""
+        return f"forecast/{self.forecast_id}.{self.number}"
+
+
+@dataclass(slots=True)
+class ForecastLog(MemoryLog):
+    """A log in memory that begins with a run and a checkpoint.
+
+    `change` edits every draft; `unlisted` are the events of which an index has no line.
+    """
+
+    change: Change = as_it_is
+    unlisted: frozenset[str] = frozenset()
+    _roots: dict[str, Checkpoint] = field(default_factory=dict)
+
+    def begin(self) -> "ForecastLog":
+        """Begin with a run, under a checkpoint."""
+        self.append(started())
+        self.checkpoint()
+        return self
+
+    def attempt(
+        self,
+        number: int = 0,
+        outcome: str = "made",
+        *,
+        instrument: str = "SPXN",
+        source: str = "target",
+        secure: bool = False,
+    ) -> Made:
+        """Make an attempt at a forecast; the table's own follows a failure."""
+        made = Made(
+            instrument=instrument, number=number, seq=None, leaf="", missing="", secure=secure
+        )
+        blob = instrument.encode()
+        self.blobs[sha256(blob).digest()] = blob
+        root = self._roots.setdefault(instrument, self.checkpoints[-1])
+        failed = outcome == "failed" or source == "table"
+        self._add(made, Kind.SNAPSHOT_TAKEN, _opening(made))
+        self._add(made, Kind.FORECAST_REQUESTED, _request(made, root))
+        if failed:
+            self._add(made, Kind.FORECAST_FAILED, {"reason": "engine_dead", "detail": ""})
+        if outcome == "made":
+            forecast = {"instrument": instrument, "source": source, "codec_digest": CODEC}
+            forecast["model_digest"] = TABLE if source == "table" else MODEL
+            self._add(made, Kind.FORECAST_MADE, {"forecast": forecast})
+            made = replace(made, seq=self.rows[-1]["seq"], leaf=bytes(self.rows[-1]["leaf"]).hex())
+        elif failed:
+            made = replace(made, missing="engine_dead")
+        self._add(made, Kind.FORECAST_SEALED, {"instrument": instrument, "outcome": outcome})
+        return made
+
+    def decide(self, decision: str, made: Made) -> None:
+        """Let a decision name an attempt; it ends at once."""
+        payload: Body = {
+            **RUN,
+            "decision_id": decision,
+            "attempt": 0,
+            "instrument": made.instrument,
+            "forecast_id": made.forecast_id,
+            "forecast_attempt": made.number,
+            "of_seq": made.seq,
+            "of_leaf": made.leaf,
+            "missing": made.missing,
+        }
+        stream = f"decision/{decision}"
+        self.append(self._drafted(stream, Kind.FORECAST_TAKEN, payload), sealed(decision))
+
+    def _add(self, made: Made, kind: Kind, payload: Body) -> None:
+        numbered: Body = {"attempt": made.number, "mode": RUN["mode"], **payload}
+        if kind is Kind.FORECAST_SEALED:
+            del numbered["attempt"]
+        drafts = [self._drafted(made.stream, kind, numbered)]
+        if kind in {Kind.SNAPSHOT_TAKEN, Kind.FORECAST_SEALED}:
+            event = str(payload.get("outcome", "opened"))
+            drafts += [self._line(made, event, 0)] if event not in self.unlisted else []
+        self.append(*drafts)
+
+    def again(self, made: Made, times: int = 1) -> None:
+        """Let an earlier forecast stand again."""
+        self.append(self._line(made, "again", times))
+
+    def _line(self, made: Made, event: str, times: int) -> Draft:
+        payload: Body = {
+            "mode": RUN["mode"],
+            "instrument": made.instrument,
+            "event": event,
+            "forecast_id": made.forecast_id,
+            "attempt": made.number,
+            "again": times,
+        }
+        return self._drafted(f"instrument/{made.instrument}", Kind.FORECAST_LISTED, payload)
+
+    def _drafted(self, stream: str, kind: Kind, payload: Body) -> Draft:
+        return self.change(
+            Draft(
+                stream=stream,
+                kind=kind,
+                payload=payload,
+                actor="gateway",
+                idem_key=f"{kind}:{len(self.rows)}",
+            )
+        )
+
+
+def _opening(made: Made) -> Body:
+    inputs, instrument = inputs_of(made.instrument, secure=made.secure), made.instrument
+    return {
+        "forecast_id": id_of(inputs),
+        "instrument": instrument,
+        "as_of_us": TIME_US,
+        "snapshot_blob": inputs["snapshot"],
+        "bars_digest": "0" * 64,
+        "news_digest": "1" * 64,
+        "n_bars": 1,
+        "n_news": 0,
+        "inputs": inputs,
+        "run_id": RUN["run_id"],
+        "dev": RUN["dev"],
+    }
+
+
+def _request(made: Made, root: Checkpoint) -> Body:
+    seed = decision_seed(root.root, made.forecast_id, made.number)
+    return {
+        "prompt_ids": [],
+        "prompt_digest": PROMPT,
+        "codec_digest": CODEC,
+        "template": "",
+        "seed_rule": 3,
+        "seed_root": root.root.hex(),
+        "seed_size": root.size,
+        "seeds": [str(one) for one in trajectory_seeds(seed, 4)],
+        "n_tokens": 1,
+        "spec_k": 0,
+        "drafter": "none",
+        "deadline_ms": 1,
+    }
