@@ -1,0 +1,167 @@
+"""Measure a served desk under an open load: `make bench-load` prints Markdown tables.
+
+The desk is made and served as its operator does it, with the shipped pair, policy and paths, and
+agents ask for exposure at planned times, however slow the answers are; a latency counts from the
+planned time. A bare FastAPI + INSERT + quickfix loop is asked at the same rates in the same run.
+
+    python -m scripts.bench_load [--quick] [--rate 10] [--seconds 60] [--only steady burst ..]
+
+`--cold` does not wait for forecasts; `--busy` puts a busy loop on each core beside it.
+
+Not here yet: stalled readers, a storm of quotes, a slow disk, a killed engine.
+"""
+
+import argparse
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from gateway.clock import wall_us
+from gateway.installation.children.simulator import free_port, wait_for
+from scripts.load.callers import OK, ask, sent
+from scripts.load.figures import Answer, by_answer, table
+from scripts.load.market import broker_quotes, stretches, symbols
+from scripts.load.plan import Scenario, wishes
+from scripts.load.runs import Found, played
+from scripts.load.served import ROOT, ServedDesk, begun, counterparty, ended, served_desk, verified
+
+HEAD = ("load", "answer", "count", "p50, ms", "p99, ms", "p99.9, ms", "longest, ms")
+INSTRUMENTS, AGENTS = 4, 8
+BURST_PER_S = 50.0
+FORECASTS_WITHIN_S, BARE_WITHIN_S = 300.0, 120.0
+QUICK_S = 5.0
+BARE = "bare"
+EXIT_ENDED = 143
+
+
+def scenarios(rate: float, seconds: float) -> list[Scenario]:
+    """Return the loads: an agent at the rate beside an operator, a burst, eight agents."""
+    return [
+        Scenario(name="steady", agents=1, rate=rate, seconds=seconds, cancels=True),
+        Scenario(name="burst", agents=1, rate=BURST_PER_S, seconds=seconds),
+        Scenario(name="shared", agents=AGENTS, rate=rate, seconds=seconds),
+    ]
+
+
+def on_a_desk(top: Path, plan: Sequence[Scenario], *, cold: bool) -> tuple[list[Found], list[str]]:
+    """Play scenarios on a desk of its own; return what they found, and words about the desk."""
+    run = f"r{wall_us() // 1_000_000 % 10**6}"
+    with served_desk(top, INSTRUMENTS, max(one.agents for one in plan)) as desk:
+        if not cold:
+            desk.wait(desk.forecasts_ready, FORECASTS_WITHIN_S, "forecasts")
+        found = []
+        for scenario in plan:
+            print(f"bench: {scenario.said}", file=sys.stderr, flush=True)
+            found.append(played(desk, scenario, run))
+        about = about_desk(desk)
+    return found, [*about, f"ledger after Ctrl-C: {verified(top)}"]
+
+
+def about_desk(desk: ServedDesk) -> list[str]:
+    """Return what the desk says of itself: model pair, paths, policy."""
+    log = (desk.top / "serve.log").read_text(errors="replace").splitlines()
+    engine = [" ".join(line.split()) for line in log if line.startswith("engine ")][:1]
+    lines = desk.get("/v1/forecasts")[1].get("forecasts", [])
+    paths = {f"{one['n_paths']} x {one['horizon']}" for one in lines if one["n_paths"]}
+    policy = desk.get("/v1/policy")[1]
+    named = f"policy {policy.get('name', '')}, digest {policy.get('policy_digest', '')}"
+    return [*engine, f"paths {', '.join(sorted(paths)) or 'none yet'}", named]
+
+
+def on_the_bare_loop(top: Path, plan: Sequence[Scenario]) -> list[tuple[Scenario, list[Answer]]]:
+    """Ask the yardstick at the same rates."""
+    top.chmod(0o755)
+    with ExitStack() as stack:
+        fix_port, port = free_port(), free_port()
+        counterparty(top / "broker", fix_port, broker_quotes(stretches(INSTRUMENTS)), stack)
+        words = [sys.executable, "-m", "scripts.load.bare", str(top), str(port), str(fix_port)]
+        process = begun(top / "bare.log", words, ROOT)
+        stack.callback(ended, process, BARE)
+        address = f"http://127.0.0.1:{port}"
+        wait_for(lambda: ask(address, "/readyz", "")[0] == OK, BARE_WITHIN_S, part="bare loop")
+        callers = [f"{BARE}-{number}" for number in range(AGENTS)]
+        tokens = dict.fromkeys(callers, "")
+        return [
+            (one, sent(address, wishes(one, callers, symbols(INSTRUMENTS), BARE), tokens))
+            for one in plan
+        ]
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Keep so many cores busy meanwhile."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
+
+
+def said(
+    found: Sequence[Found], bare: Sequence[tuple[Scenario, list[Answer]]], about: Sequence[str]
+) -> str:
+    """Return the tables."""
+    rows = []
+    for one in found:
+        rows += [[one.scenario.said, *row] for row in by_answer([*one.answers, *one.cancels])]
+    for scenario, answers in bare:
+        rows += [[f"{BARE}, {scenario.said}", *row] for row in by_answer(answers)]
+    facts = [[one.scenario.name, *fact] for one in found for fact in one.facts]
+    words = "\n".join(f"- {one}" for one in about)
+    return "\n\n".join((table(HEAD, rows), table(("load", "measure", "value"), facts), words))
+
+
+def machine(load_before: float) -> str:
+    """Return what it ran on: commit, cores, load average before and after."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return (
+        f"commit {commit.strip() or 'unknown'}, {os.cpu_count()} cores ({platform.machine()}),"
+        f" Python {platform.python_version()}; load {load_before:.1f} before,"
+        f" {os.getloadavg()[0]:.1f} after"
+    )
+
+
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
+    names = [one.name for one in scenarios(1, 1)]
+    arguments = argparse.ArgumentParser(prog="python -m scripts.bench_load")
+    arguments.add_argument("--quick", action="store_true", help="show that it works: seconds")
+    arguments.add_argument("--rate", type=float, default=10.0, help="intents a second")
+    arguments.add_argument("--seconds", type=float, default=60.0, help="of each load")
+    arguments.add_argument("--only", nargs="+", choices=names, default=names, help="these loads")
+    arguments.add_argument("--cold", action="store_true", help="do not wait for forecasts")
+    arguments.add_argument("--busy", action="store_true", help="a busy loop on each core beside it")
+    return arguments.parse_args()
+
+
+def main() -> int:
+    """Measure and print."""
+    given, load_before = parsed(), os.getloadavg()[0]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # what it started ends too
+    seconds = QUICK_S if given.quick else given.seconds
+    plan = [one for one in scenarios(given.rate, seconds) if one.name in given.only]
+    with ExitStack() as stack:
+        desk, bare = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"bench-load-{name}-")))
+            for name in ("desk", BARE)
+        )
+        if given.busy:
+            stack.enter_context(busy_loops(os.cpu_count() or 1))
+        found, about = on_a_desk(desk, plan, cold=given.cold)
+        yardstick = on_the_bare_loop(bare, plan)
+    words = "cold, " * given.cold + "a busy loop on each core, " * given.busy
+    print(said(found, yardstick, [*about, words + machine(load_before)]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

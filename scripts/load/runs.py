@@ -1,0 +1,121 @@
+"""One load on a served desk, and what it found: answers, memory, disk, CPU, the intent after it."""
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from scripts.load.callers import OK, answered, ask, at_times, sent, word_of
+from scripts.load.figures import Answer, reasons, shares
+from scripts.load.market import resting_price, stretches
+from scripts.load.plan import Scenario, wishes
+from scripts.load.served import ServedDesk
+from scripts.load.watching import EngineWatch, rss_mib, used_by
+
+OPERATOR: Final = "operator"
+CANCEL_EVERY_S: Final = 1.0
+TRIES: Final = 2
+"""How many intents may be spent on each resting order: rules may refuse one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a scenario found; `facts` are rows of what was measured and its value."""
+
+    scenario: Scenario
+    answers: list[Answer]
+    cancels: list[Answer]
+    facts: list[tuple[str, str]]
+
+
+def rested(desk: ServedDesk, count: int, run: str) -> tuple[list[str], list[Answer]]:
+    """Put up to so many orders to rest at the broker, one after the other.
+
+    An instrument's stand at one price, each of another size: many prices would be a ladder (R53),
+    one size a repeat (R16). Return their names and all answers.
+    """
+    names, answers = list[str](), list[Answer]()
+    bars = stretches(len(desk.symbols))
+    for number in range(TRIES * count):
+        if len(names) == count:
+            break
+        turn, place = divmod(number, len(desk.symbols))
+        symbol = desk.symbols[place]
+        body = {"client_key": f"{run}-rest-{number}", "instrument": symbol}
+        terms = {"target_exposure_bp": 4_000, "max_qty_lots": 1 + turn}
+        limit = {"limit_price": resting_price(bars[symbol])}
+        status, said = _posted(desk, "/v1/intents", {**body, **terms, **limit})
+        answers.append(answered(OPERATOR, status, said, 0.0))
+        if answers[-1].word == "approved":
+            names.append(str(said["decision_id"]))
+    return names, answers
+
+
+def cancelled(desk: ServedDesk, names: Sequence[str]) -> list[Answer]:
+    """Cancel an order each `CANCEL_EVERY_S`, in open loop; return the answers."""
+    answers: list[Answer] = []
+
+    def one(number: int, planned: float) -> None:
+        body = {"client_key": f"cancel-{names[number]}"[:64], "reason": "bench"}
+        status, said = _posted(desk, f"/v1/orders/{names[number]}/cancel", body)
+        answer = answered(OPERATOR, status, said, time.monotonic() - planned)
+        answers.append(replace(answer, word=f"cancel {answer.word}"))
+
+    for thread in at_times([CANCEL_EVERY_S * (n + 1) for n in range(len(names))], one):
+        thread.join()
+    return answers
+
+
+def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
+    """Run a scenario, then one intent alone."""
+    resting = int(scenario.seconds / CANCEL_EVERY_S) - 1 if scenario.cancels else 0
+    (names, placed), cancels = rested(desk, resting, run), list[Answer]()
+    pid, plan = desk.gateway.pid, wishes(scenario, desk.agents, desk.symbols, run)
+    memory, disk = rss_mib(pid), desk.ledger_bytes()
+    used = used_by(pid)
+    operator = threading.Thread(target=lambda: cancels.extend(cancelled(desk, names)))
+    with EngineWatch(pid) as watch:
+        operator.start()
+        began_s, own_s = time.monotonic(), time.process_time()
+        answers = sent(desk.address, plan, desk.tokens)
+        took_s = time.monotonic() - began_s
+        operator.join()
+        own_s = time.process_time() - own_s
+        deaths = watch.deaths
+    spent = {part: cpu_s - used.get(part, 0.0) for part, cpu_s in used_by(pid).items()}
+    decided = sum(one.decided for one in answers)
+    each = (desk.ledger_bytes() - disk) / max(1, decided) / 1_000
+    facts = [
+        ("decisions", f"{decided} of {len(plan)} intents, in {took_s:.1f} s"),
+        ("did not leave because of", reasons(answers)),
+        ("engine deaths", str(deaths)),
+        ("memory of the gateway", f"{memory:.0f} MiB before, {rss_mib(pid):.0f} MiB after"),
+        ("ledger on disk", f"{each:.1f} kB a decision"),
+        ("CPU", ", ".join(f"{part} {cpu_s:.1f} s" for part, cpu_s in spent.items())),
+        ("CPU of the generator, apart", f"{own_s:.1f} s"),
+        ("last intent, alone", last(desk, f"{run}-{scenario.name}-last")),
+    ]
+    if scenario.agents > 1:
+        facts.insert(1, ("shares of the callers", shares(answers)))
+    if scenario.cancels:
+        said = f"{len(names)} of {resting}; others did not leave because of {reasons(placed)}"
+        facts.append(("resting orders that an operator cancelled", said))
+    return Found(scenario=scenario, answers=answers, cancels=cancels, facts=facts)
+
+
+def last(desk: ServedDesk, key: str) -> str:
+    """Ask once more, alone, and return what was answered and when."""
+    began_s = time.monotonic()
+    body = {"client_key": key, "instrument": desk.symbols[0], "target_exposure_bp": 900}
+    status, said = _posted(desk, "/v1/intents", {**body, "max_qty_lots": 1}, desk.agents[0])
+    took_ms = (time.monotonic() - began_s) * 1_000
+    ready = "ready" if desk.get("/readyz")[0] == OK else "not ready"
+    return f"{status} {word_of(status, said)}, {took_ms:.0f} ms; the desk says {ready}"
+
+
+def _posted(
+    desk: ServedDesk, path: str, body: Mapping[str, object], holder: str = OPERATOR
+) -> tuple[int, dict[str, Any]]:
+    return ask(desk.address, path, desk.tokens[holder], json.dumps(body).encode())
