@@ -183,8 +183,6 @@ class _Starter:
         self._lines = start_line(plan, desk.own.feeding, self._stack)
         self._pulse = start_pulse(self._stack, ledger, self._dsn)
         self._conduct = start_conduct(self._stack, desk.own, self._scores.look)
-        if plan.fed:  # a played market's strategy asks at once
-            self._forecasts = start_keeper(self._stack, desk)
         views = make_views(plan, self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
@@ -194,6 +192,9 @@ class _Starter:
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
         start_files(plan, self._stack, desk.own.feeding)
+        if plan.fed:  # a played market's strategy asks at once
+            # after the site is built: calendars and routes both swap the warning filters
+            self._forecasts = start_keeper(self._stack, desk)
         plan.state.say_address(server.address)
         app = App(
             plan=plan,

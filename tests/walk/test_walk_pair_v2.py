@@ -126,8 +126,8 @@ def test_a_ledger_of_both_pairs_replays_whole_under_either_setting(ran: Ran) -> 
 
 
 def test_a_decision_whose_pair_is_not_at_hand_says_which(reader: LedgerReader) -> None:
-    captured = next(iter(reader.records(kinds=(Kind.ROUNDS_CAPTURED,))))
-    other = {**captured.body, "table_digest": "f" * 64}
+    captured = next(iter(reader.records(kinds=(Kind.SNAPSHOT_TAKEN,))))
+    other = {**captured.body, "inputs": {**captured.body["inputs"], "table": "f" * 64}}
     strange = structs.replace(captured, payload=canonical(other))
     with pytest.raises(PairMissingError, match=r"f{64}.*COUNTERSIGN_ENGINE__MODEL"):
         Pairs(PAIR).of((strange,))

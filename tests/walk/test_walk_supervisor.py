@@ -20,6 +20,7 @@ from gateway.launch.paper.play import case_of, open_session
 from gateway.launch.run import await_engine
 from gateway.telemetry.console import Progress
 from gateway.walk.journal.forecast import ForecastMade
+from gateway.walk.projections.forecasts import decision_records
 from tests.doubles.api_agent import Agent, agreement, ended, hold
 from tests.doubles.live_desk import desk, sessions
 from tests.doubles.programs import ROOT, verb
@@ -60,9 +61,8 @@ def past() -> Iterator[Past]:
             with Agent(app, "operator") as operator:
                 drill = {"reason": "monthly test"}
                 assert operator.http.post("/v1/kill/drill", json=drill).status_code == 200
-            (made,) = list(
-                app.reader.records(stream=f"decision/{held}", kinds=(Kind.FORECAST_TAKEN,))
-            )[:1]
+            records = decision_records(app.reader, held)
+            made = next(one for one in records if one.kind is Kind.FORECAST_MADE)
             day = date_of(made.recorded_at_us)
             sheet = str(yes["sheet_digest"])
             rule = next(one["rule"] for one in refused["rules"] if one["action"] == "REJECT")
