@@ -91,7 +91,7 @@ def _taken(
         found = known.standing(known.stands(symbol)) or found
         policy = {} if case.attempt else section.policy_named
         (taken,) = tools.ledger.append(journal.forecast_taken(case, found.named, policy))
-    return replace(case, taken_seq=taken.seq), found
+    return replace(case, taken_seq=taken.seq, snapshot=found.snapshot), found
 
 
 def _joined(case: Case, section: Section, found: StandingForecast, book: Book) -> Case:

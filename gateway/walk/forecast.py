@@ -48,6 +48,7 @@ from inference.speculation.condense import condense
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, trajectory_seeds
+from risk.policy.policy import Policy
 from risk.state.instrument import Instrument
 from risk.state.paths.marginal import Marginal
 from risk.state.state import Stop
@@ -128,7 +129,7 @@ def forecast(
             late = "another decision's wish for the same forecast is not done in time"
             return ForecastNamed(missing=EngineBusyError.code, detail=late)
         standing, described = known.standing(own.forecast_id), _described(tools)
-        if standing is not None and _serves(standing, described):
+        if standing is not None and _serves(standing, described, section.policy):
             _stand(standing, stood, own, tools, section)
             return standing
         return _attempt(own, prompt, described, tools, section)
@@ -142,9 +143,16 @@ def _described(tools: Tools) -> EngineDescription | EngineError:
         return error
 
 
-def _serves(standing: StandingForecast, described: EngineDescription | EngineError) -> bool:
-    """Return whether a forecast is the best there is: the table's own only while no engine is."""
-    return standing.target.source is not ForecastSource.TABLE or isinstance(described, EngineError)
+def _serves(
+    standing: StandingForecast, described: EngineDescription | EngineError, policy: Policy
+) -> bool:
+    """Return whether a forecast is the best there is.
+
+    The table's own is that only while no engine is there, under a policy that permits it.
+    """
+    if standing.target.source is not ForecastSource.TABLE:
+        return True
+    return isinstance(described, EngineError) and template_permitted(policy)
 
 
 def seal_open_forecasts(ledger: LedgerPort, known: ForecastsOnRecord, mode: str) -> int:

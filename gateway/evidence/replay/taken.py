@@ -26,8 +26,9 @@ from gateway.walk.journal.forecast import ForecastListed
 from gateway.walk.journal.run import MarkTaken
 from gateway.walk.ports import Case, Forecasting, Tick
 from gateway.walk.projections.stops import STOP_KINDS, Stops
-from gateway.walk.sampled.planning import path_terms
+from gateway.walk.sampled.planning import path_terms, template_permitted
 from inference.errors import EngineBusyError
+from inference.forecast.forecast import ForecastSource
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 from risk.state.state import Stop
 
@@ -120,6 +121,9 @@ def _refuse_other_inputs(past: Past, record: Record, made: ForecastPast, since: 
     inputs = made.own.inputs
     same(STEP, "terms", path_terms(past.policy), inputs["terms"])
     refuse_unloaded(past.reader, past.run_ids, str(inputs["model"]), STEP)
+    table = made.standing is not None and made.standing.target.source is ForecastSource.TABLE
+    if table and not template_permitted(past.policy):
+        raise ReplayDiffersError(step=STEP, detail="the policy does not let the table answer alone")
     if secure(made.own) not in set(_secure_between(past, since, record.seq)):
         was = "was not" if secure(made.own) else "was"
         raise ReplayDiffersError(step=STEP, detail=f"secure reasoning {was} in force")

@@ -88,14 +88,15 @@ class ForecastKeeper:
         same = snapshot == tried.snapshot
         if same and (tried.made or self.now_us() < tried.again_us):
             return False
+        tried.snapshot, tried.made = snapshot, False
+        tried.again_us = self.now_us() + tried.wait_us  # also where the ledger refuses it
         found = forecast(
             DueForecast(tags=own.tags, instrument=instrument, snapshot=snapshot),
             own.tools,
             own.section,
         )
-        tried.snapshot, tried.made = snapshot, not isinstance(found, ForecastNamed)
-        if tried.made:
-            tried.wait_us = FIRST_WAIT_US
+        if not isinstance(found, ForecastNamed):
+            tried.made, tried.wait_us = True, FIRST_WAIT_US
             return True
         tried.again_us = self.now_us() + tried.wait_us
         tried.wait_us = min(2 * tried.wait_us, LAST_WAIT_US)

@@ -30,6 +30,7 @@ from gateway.walk.journal.forecast import (
 )
 from gateway.walk.ports import BlobsPort, Case, OwnPaths, RecordsPort
 from inference.forecast.forecast import Forecast
+from inference.snapshot import Snapshot, snapshot_from_document
 from risk.forms.documents import value_of
 from risk.state.paths.marginal import Marginal
 
@@ -48,7 +49,7 @@ class StandingForecast:
     """
 
     named: ForecastNamed
-    instrument: str
+    snapshot: Snapshot
     target: Forecast
     placebo: Forecast
     gjr: Forecast | None
@@ -162,13 +163,12 @@ class ForecastsOnRecord:
     def standing(self, forecast_id: str) -> StandingForecast | None:
         """Return the forecast if it is made."""
         with self._lock:
-            kept = self._kept.get(forecast_id)
-            if kept is not None:
+            found, kept = self.attempts(forecast_id), self._kept.get(forecast_id)
+            if found is None or found.made is None:
+                return None
+            if kept is not None and kept.named.forecast_attempt == found.made:
                 self._kept.move_to_end(forecast_id)
                 return kept
-            found = self.attempts(forecast_id)
-        if found is None or found.made is None:
-            return None
         named = ForecastNamed(forecast_id=forecast_id, forecast_attempt=found.made)
         return self.keep(standing_of(self.reader.records(stream=named.stream), self.reader.blob))
 
@@ -230,7 +230,7 @@ def standing_of(records: Iterable[Record], blob: Callable[[str], bytes | None]) 
             of_seq=made.seq,
             of_leaf=made.leaf.hex(),
         ),
-        instrument=taken.instrument,
+        snapshot=snapshot_from_document(json.loads(_bytes(blob, taken.snapshot_blob))),
         target=value_of(Forecast, target.forecast),
         placebo=value_of(Forecast, placebo.forecast),
         gjr=None if gjr is None or gjr.forecast is None else value_of(Forecast, gjr.forecast),
@@ -240,11 +240,15 @@ def standing_of(records: Iterable[Record], blob: Callable[[str], bytes | None]) 
 
 
 def _paths(blob: Callable[[str], bytes | None], digest: str) -> Marginal:
+    return value_of(Marginal, json.loads(_bytes(blob, digest)))
+
+
+def _bytes(blob: Callable[[str], bytes | None], digest: str) -> bytes:
     data = blob(digest)
     if data is None:
-        message = f"the blob {digest} of its paths is missing"
+        message = f"the forecast's blob {digest} is missing"
         raise ValueError(message)
-    return value_of(Marginal, json.loads(data))
+    return data
 
 
 def forecast_named(reader: BlobsPort, taken: Record) -> StandingForecast | None:

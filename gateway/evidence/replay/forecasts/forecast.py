@@ -407,7 +407,7 @@ def _standing(past: ForecastPast, record: Record) -> StandingForecast:
             of_seq=made.seq,
             of_leaf=made.leaf.hex(),
         ),
-        instrument=own.instrument.symbol,
+        snapshot=own.snapshot,
         target=past.sampled.forecast,
         placebo=past.placebo,
         gjr=past.gjr,

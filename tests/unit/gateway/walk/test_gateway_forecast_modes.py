@@ -166,6 +166,17 @@ def test_the_table_answers_alone_where_the_policy_permits_it(
     again(desk, answer.decision_id)
 
 
+def test_the_tables_forecast_does_not_serve_under_a_policy_that_forbids_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = with_engine(desk_of(tmp_path, monkeypatch, template_when_away=1), Away)
+    assert desk.ask().result != "no_forecast"
+    assert desk.ask().result != "no_forecast"
+    assert len(desk.log.of_kind(Kind.FORECAST_MADE)) == 1, "it stands"
+    monkeypatch.setattr("gateway.walk.forecast.template_permitted", lambda _: False)
+    assert desk.ask().result == "no_forecast"
+
+
 def test_a_template_without_the_engines_failure_does_not_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +18,10 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.desk.officers import stops as stopping
+from gateway.evidence.replay.replay import replay
 from gateway.feeds.sessions import load_playback
 from gateway.walk.forecast import seal_open_forecasts
-from gateway.walk.journal.decision import ForecastTaken
+from gateway.walk.journal.decision import ForecastNamed, ForecastTaken
 from gateway.walk.journal.forecast import (
     ForecastListed,
     ForecastSealed,
@@ -27,7 +29,7 @@ from gateway.walk.journal.forecast import (
     forecast_id,
     inputs_of,
 )
-from gateway.walk.projections.forecasts import ForecastsOnRecord
+from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
@@ -128,6 +130,7 @@ def test_what_is_named_is_what_stands_when_it_is_named(desk: MemoryDesk) -> None
         desk.ask()
     *_, newer, last = taken(desk)
     assert last.forecast_id == newer.forecast_id
+    replay(cast("LedgerReader", desk.log), TABLE, last.decision_id)
     standing = [one.forecast_id for one in listed(desk) if one.stands]
     assert standing[-1] == last.forecast_id
 
@@ -231,6 +234,20 @@ def test_no_more_forecasts_are_kept_than_are_read_again(
         desk.ask()
         desk.small.desk.own.market.open_session(usual)
     assert len(desk.log.of_kind(Kind.FORECAST_MADE)) == 2
+
+
+def test_a_newer_attempt_is_read_though_an_earlier_one_is_kept(desk: MemoryDesk) -> None:
+    desk.ask()
+    own, (named,) = desk.small.desk.own, taken(desk)
+    known, forecast_id = own.section.forecasts, named.forecast_id
+    kept = known.standing(forecast_id)
+    assert kept is not None
+    known.keep(replace(kept, named=replace_named(kept, attempt=7)))
+    assert known.standing(forecast_id) == kept
+
+
+def replace_named(kept: StandingForecast, *, attempt: int) -> ForecastNamed:
+    return msgspec.structs.replace(kept.named, forecast_attempt=attempt)
 
 
 def test_secure_reasoning_has_a_forecast_of_its_own(desk: MemoryDesk) -> None:
