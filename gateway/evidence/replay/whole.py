@@ -1,4 +1,4 @@
-"""Replay of every decision of a ledger; on request the engine samples all of them again.
+"""Replay of every decision and forecast of a ledger; on request the engine samples them again.
 
 One engine serves all forecasts of one pair, drafter and look-ahead. A decision that differs is
 named and the others go on: whoever asks for all wants to know which. A forecast that several
@@ -35,13 +35,14 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Replayed:
-    """What has been replayed; `seqs` are the records."""
+    """What has been replayed; `seqs` are the records, `forecasts` those that differ unnamed."""
 
     seqs: set[int] = field(default_factory=set)
     sampled: int = 0
     trajectories: int = 0
     tokens: int = 0
     differing: dict[str, str] = field(default_factory=dict)
+    forecasts: dict[str, str] = field(default_factory=dict)
     unjudged: dict[str, str] = field(default_factory=dict)
 
 
@@ -82,9 +83,26 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
             at.setdefault(question.name, (decision_id, question))
     for one in asked.values() if engine else ():
         _sample(one, found, bar)
+    _unnamed(place, pairs, forecasts, found)
     bar.end()
     _say(ids, found, engine=engine)
-    return 1 if found.differing or found.unjudged else 0
+    return 1 if found.differing or found.forecasts or found.unjudged else 0
+
+
+def _unnamed(place: Place, pairs: Pairs, forecasts: ForecastsAgain, found: _Replayed) -> None:
+    """Replay the attempts that no decision names: those that failed, and what others rest on."""
+    for stream in place.reader.streams("forecast/"):
+        records = tuple(place.reader.records(stream=stream))
+        if records[0].seq in found.seqs:
+            continue
+        try:
+            pair = pairs.of(records)
+            forecasts.of(place.reader, load_table(pair), stream, text_codec_of(pair))
+            found.seqs.update(one.seq for one in records)
+        except ReplayDiffersError as difference:
+            found.forecasts[stream] = str(difference)
+        except PairMissingError as missing:
+            found.forecasts[stream] = f"not judged: {missing}"
 
 
 def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
@@ -104,7 +122,7 @@ def _sample(asked: _Asked, found: _Replayed, bar: Progress) -> None:
 
 
 def _say(ids: tuple[str, ...], found: _Replayed, *, engine: bool) -> None:
-    for decision_id, difference in found.differing.items():
+    for decision_id, difference in (*found.differing.items(), *found.forecasts.items()):
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
     for decision_id, missing in found.unjudged.items():
         sys.stdout.write(f"NOT JUDGED {decision_id}: {missing}\n")
