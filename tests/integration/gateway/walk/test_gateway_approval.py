@@ -149,11 +149,15 @@ def test_a_decision_that_no_rule_judged_names_the_policy_in_force(
     policy = own.section.policy
     digest = policy_digest(policy)
     named = {"policy_digest": digest, "policy_version": policy.version}
+    no_trade = ask(desk, "nothing", 0)
     assert isinstance(own.tools.engine, RowEngine)
     desk.desk.own = replace(own, tools=replace(own.tools, engine=DeadEngine()))
+    usual = own.market.session("NDXN")
+    other = replace(usual.snapshot, bars=usual.snapshot.bars[1:])  # whose forecast does not stand
+    own.market.open_session(replace(usual, snapshot=other))
     no_forecast = ask(desk, "silent", 900)
+    own.market.open_session(usual)
     desk.desk.own = own
-    no_trade = ask(desk, "nothing", 0)
     assert (no_trade.result, no_forecast.result) == ("no_trade", "no_forecast")
     for one in (no_trade, no_forecast):
         for kind in (Kind.INTENT_RECEIVED, Kind.FORECAST_TAKEN, Kind.DECISION_SEALED):
