@@ -3886,10 +3886,12 @@ async function hmac(key, message) {
 
 const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
 
-/** Return the seeds of an attempt at a forecast in the form that records have. */
-export async function seedsOf(root, id, attempt, n) {
+/** Return the seeds of an attempt at a forecast in the form that records have. Their label is the
+ * digest of the prompt's token ids, in hex. */
+export async function seedsOf(root, promptIds, attempt, n) {
   const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
-  const seed = await hmac(key, concat(utf8(id), Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+  const label = hex(await sha256(utf8(canonical(promptIds))));
+  const seed = await hmac(key, concat(utf8(label), Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
   for (let i = 0; i < n; i += 1) {
     const drawn = await hmac(seed, concat(utf8("countersign/trajectory/v1"), bigEndian(i)));
     seeds.push(String(BigInt(`0x${hex(drawn.subarray(0, 8))}`) >> 1n));
@@ -3909,7 +3911,7 @@ async function judgeSeed(report, { header, payload }, opened, { id, number }) {
   const { seed_size: size, seed_root: root, seeds } = payload;
   if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
   if (size <= 0 || size > opened) report.find(TAMPERED, "its seed comes from a later root", header.seq);
-  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), id, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
+  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), payload.prompt_ids ?? null, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
   else return true;
   return false;
 }

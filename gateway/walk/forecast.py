@@ -47,7 +47,7 @@ from inference.snapshot import Snapshot
 from inference.speculation.condense import condense
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.rounds import DrafterKind
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from risk.policy.policy import Policy
 from risk.state.instrument import Instrument
 from risk.state.paths.marginal import Marginal
@@ -208,7 +208,7 @@ def _attempt(
         blank=tools.codec.encode_without_news(own.snapshot),
         root=root,
         size=size,
-        seed=decision_seed(root, own.forecast_id, own.attempt),
+        seed=decision_seed(root, prompt_label(prompt.token_ids), own.attempt),
         described=described,
     )
     try:

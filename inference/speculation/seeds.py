@@ -1,9 +1,9 @@
 """The source of every random number of a forecast.
 
-A decision's seed is derived from the last checkpointed root and the decision's id, so nobody chose
-it and anyone can recompute it. Each trajectory has its own 63-bit seed; each draw of a trajectory
-is a function of (trajectory seed, purpose, position, index). No generator has state, so a
-trajectory draws the same numbers alone or in a batch, and a verifier needs only SHA-256.
+A forecast's seed is derived from the last checkpointed root and its prompt's token ids, so nobody
+chose it and anyone can recompute it. Each trajectory has its own 63-bit seed; each draw of a
+trajectory is a function of (trajectory seed, purpose, position, index). No generator has state, so
+a trajectory draws the same numbers alone or in a batch, and a verifier needs only SHA-256.
 
 Rules:
     - A draw is never 0 and never 1: "accept when u <= p/q" neither accepts p = 0 nor rejects p = q.
@@ -14,6 +14,7 @@ Source: RFC 5869 (HKDF) with SHA-256.
 
 import hashlib
 import hmac
+import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import IntEnum
@@ -37,20 +38,29 @@ class Purpose(IntEnum):
     GJR = 7
 
 
-def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
-    """Return the 32-byte seed of one attempt at one decision.
+def prompt_label(token_ids: Sequence[int]) -> str:
+    """Return the label of a forecast's seed: the SHA-256, hex, of its prompt's token ids as JSON.
+
+    Nothing else of the inputs is in it: a time or a name that moves by a little would draw another
+    sample of the same forecast.
+    """
+    return hashlib.sha256(json.dumps([*token_ids], separators=(",", ":")).encode()).hexdigest()
+
+
+def decision_seed(root: bytes, label: str, attempt: int) -> bytes:
+    """Return the 32-byte seed of one attempt at a forecast.
 
     Args:
-        root: Root hash of the largest signed checkpoint not above the decision's opening record.
-        decision_id: The decision's id as in its stream name.
-        attempt: 0 for the first forecast of the decision, then 1, 2, ..
+        root: Root hash of the largest signed checkpoint not above the first opening record.
+        label: What the forecast is of, `prompt_label`.
+        attempt: 0 for the first, then 1, 2, ..
 
     Raises:
         ValueError: when the attempt is outside 0..2^32-1.
     """
     if not 0 <= attempt < 1 << 32:
         raise ValueError(f"attempt {attempt} is not a 32-bit counter")
-    info = decision_id.encode() + b"\x00" + attempt.to_bytes(4, "big")
+    info = label.encode() + b"\x00" + attempt.to_bytes(4, "big")
     key = hmac.digest(_SALT, root, hashlib.sha256)
     return hmac.digest(key, info + b"\x01", hashlib.sha256)
 

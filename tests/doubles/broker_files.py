@@ -18,7 +18,7 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import Checkpoint, make_checkpoint
 from fix.wire.identity import cl_ord_id
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
 from tests.doubles.memory_desk import MemoryDesk
 from tests.doubles.signing_anew import signing
@@ -191,7 +191,7 @@ def _seeded(draft: Draft, log: SignedLog, roots: dict[str, Checkpoint]) -> Draft
     if root is None:
         return draft
     payload: dict[str, Any] = dict(draft.payload)
-    seed = decision_seed(root.root, forecast_id, int(number))
+    seed = decision_seed(root.root, prompt_label(payload["prompt_ids"]), int(number))
     seeds = [str(one) for one in trajectory_seeds(seed, len(payload["seeds"]))]
     named = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds": seeds}
     return replace(draft, payload=payload | named)

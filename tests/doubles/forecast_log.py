@@ -10,7 +10,7 @@ from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.tlog.checkpoint import Checkpoint
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import RUN, TIME_US, MemoryLog, sealed, started
 
 Body = dict[str, Any]
@@ -183,7 +183,7 @@ def _opening(made: Made) -> Body:
 
 
 def _request(made: Made, root: Checkpoint) -> Body:
-    seed = decision_seed(root.root, made.forecast_id, made.number)
+    seed = decision_seed(root.root, prompt_label(()), made.number)
     return {
         "prompt_ids": [],
         "prompt_digest": PROMPT,

@@ -13,7 +13,7 @@ from gateway.errors import PairMissingError, ReplayDiffersError
 from gateway.evidence.replay.engine import again, engine_of
 from gateway.evidence.replay.forecasts.again import ForecastsAgain
 from gateway.evidence.replay.pairs import Pairs, text_codec_of
-from gateway.evidence.replay.replay import replay
+from gateway.evidence.replay.replay import replay, replay_forecast
 from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
@@ -83,13 +83,13 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
             at.setdefault(question.name, (decision_id, question))
     for one in asked.values() if engine else ():
         _sample(one, found, bar)
-    _unnamed(place, pairs, forecasts, found)
+    _unnamed(place, pairs, found)
     bar.end()
     _say(ids, found, engine=engine)
     return 1 if found.differing or found.forecasts or found.unjudged else 0
 
 
-def _unnamed(place: Place, pairs: Pairs, forecasts: ForecastsAgain, found: _Replayed) -> None:
+def _unnamed(place: Place, pairs: Pairs, found: _Replayed) -> None:
     """Replay the attempts that no decision names: those that failed, and what others rest on."""
     for stream in place.reader.streams("forecast/"):
         records = tuple(place.reader.records(stream=stream))
@@ -97,8 +97,11 @@ def _unnamed(place: Place, pairs: Pairs, forecasts: ForecastsAgain, found: _Repl
             continue
         try:
             pair = pairs.of(records)
-            forecasts.of(place.reader, load_table(pair), stream, text_codec_of(pair))
-            found.seqs.update(one.seq for one in records)
+            name = stream.removeprefix("forecast/")
+            steps = replay_forecast(place.reader, load_table(pair), name, text_codec_of(pair))
+            for question in steps.rows:
+                regenerated(question, pair)
+            found.seqs.update(steps.seqs)
         except ReplayDiffersError as difference:
             found.forecasts[stream] = str(difference)
         except PairMissingError as missing:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from audit.records.record_kind import Contents, Filing, RecordKind
+from audit.records.record_kind import Filing, RecordKind
 from gateway.walk.journal.decision import ForecastTaken, digest_of, draft, draft_of
 from gateway.walk.ports import Forecasting, RecordsPort
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
@@ -466,12 +466,6 @@ def marginal_bytes(marginal: Marginal) -> bytes:
 def forecast_failed(asked: Forecasting, *, reason: str, detail: str) -> Draft:
     """There is no forecast; no order follows."""
     return draft(asked, ForecastFailed(attempt=asked.attempt, reason=reason, detail=detail[:500]))
-
-
-class ForecastAttempt(Contents, frozen=True, kw_only=True):
-    """Which attempt a `placebo_made` or `forecast_failed` belongs to."""
-
-    attempt: int
 
 
 class ForecastFailed(RecordKind, frozen=True, kw_only=True):

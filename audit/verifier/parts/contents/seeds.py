@@ -1,17 +1,18 @@
 """The seeds of forecasts: which root of the log they must come from."""
 
+import hashlib
 import hmac
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from audit.verifier.parts.canonical import unhex
+from audit.verifier.parts.canonical import canonical, unhex
 from audit.verifier.parts.records import known
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Bad, Report
 
 SEED_RULE, LEDGER_WIDE = 3, "control"
 """Rule 3: a seed's root is that of the largest checkpoint before the record that opened the first
-attempt at its forecast, for every attempt.
+attempt at its forecast, for every attempt; its label is the digest of the prompt's token ids.
 
 Every checkpoint ends with a stream-head map, a record of the dense and chained stream `control`. So
 the log itself shows that no checkpoint stood between the named one and the opening record.
@@ -27,10 +28,14 @@ def attempt_in(stream: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-def seeds_of(root: bytes, forecast_id: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of an attempt at a forecast in the form that records have."""
+def seeds_of(root: bytes, prompt_ids: object, attempt: int, n: int) -> list[str]:
+    """Return the seeds of an attempt at a forecast in the form that records have.
+
+    Their label is the digest of the prompt's token ids, in hex.
+    """
     key = hmac.digest(_SALT, root, "sha256")
-    info = forecast_id.encode() + b"\0" + attempt.to_bytes(4, "big")
+    label = hashlib.sha256(canonical(prompt_ids)).hexdigest()
+    info = label.encode() + b"\0" + attempt.to_bytes(4, "big")
     seed = hmac.digest(key, info + b"\1", "sha256")
     drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
     return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
@@ -60,7 +65,7 @@ def judge_seed(
         raise Bad("a request for a forecast says nothing of its seeds")
     if not 0 < size <= opened:
         report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, *attempt, len(seeds)):
+    elif seeds != seeds_of(root, body.get("prompt_ids"), attempt[1], len(seeds)):
         report.find(TAMPERED, "its seeds do not follow from its root", seq)
     else:
         return True

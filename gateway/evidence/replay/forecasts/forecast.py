@@ -47,7 +47,7 @@ from inference.snapshot import snapshot_from_document
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import QTable
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from inference.speculation.top_rows import check_heads
 from inference.speculation.totals import paths
 from risk.forms.documents import value_of
@@ -109,7 +109,7 @@ def forecast_requested(past: ForecastPast, record: Record) -> str:
     asked = journal.ForecastRequested.of(record)
     opened_seq = own.opened_seq or 0
     root = seed_root(past, record, opened_seq)
-    seed = decision_seed(root, own.forecast_id, own.attempt)
+    seed = decision_seed(root, prompt_label(prompt.token_ids), own.attempt)
     request = SampleRequest(
         request_id=own.name,
         prompt_ids=prompt.token_ids,

@@ -138,7 +138,7 @@ def test_a_decision_is_judged_by_the_forecast_that_it_names() -> None:
     """Two decisions name one forecast, a third names none; the newest one is nobody's."""
     intent = {"instrument": "SPXN"}
 
-    def said(seq: int, kind: str, stream: str, **body: Any) -> verify.Told:  # noqa: ANN401
+    def said(seq: int, kind: str, stream: str, **body: Any) -> verify.Told:  # noqa: ANN401 - any field of a payload
         return (seq, kind, stream, 0, body)
 
     told = [

@@ -189,7 +189,7 @@ def test_a_second_attempt_alone_is_found(ask: Ask) -> None:
 def test_nothing_follows_a_seal(ask: Ask) -> None:
     log = log_of()
     made = log.attempt()
-    log._add(made, Kind.FORECAST_FAILED, {"reason": "late", "detail": ""})  # noqa: SLF001
+    log._add(made, Kind.FORECAST_FAILED, {"reason": "late", "detail": ""})  # noqa: SLF001 - out of its place, on purpose
     both_find(decided(log, made), ask, "its forecast is sealed before it")
 
 

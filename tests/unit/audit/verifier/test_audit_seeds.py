@@ -6,7 +6,7 @@ import pytest
 
 from audit.tlog.merkle import leaf_hash, root_of
 from audit.verifier.verify import attempt_in, root_up_to, seeds_of
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.memory_tree import inclusion_path
 
 
@@ -19,11 +19,11 @@ def test_the_path_of_a_record_gives_the_root_of_the_tree_that_ends_with_it() -> 
 
 
 def test_the_seeds_are_those_of_the_walk() -> None:
-    root, forecast_id = bytes(range(32)), "A" * 26
+    root, prompt = bytes(range(32)), [7, 300, 0]
     for attempt in (0, 1, 7):
-        seed = decision_seed(root, forecast_id, attempt)
+        seed = decision_seed(root, prompt_label(prompt), attempt)
         wanted = [str(one) for one in trajectory_seeds(seed, 5)]
-        assert seeds_of(root, forecast_id, attempt, 5) == wanted
+        assert seeds_of(root, prompt, attempt, 5) == wanted
 
 
 @pytest.mark.parametrize("number", ["", "-1", "01", "1.0", "x", "1000000000", "0\n"])

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -227,7 +227,9 @@ def test_what_an_agent_calls_a_reduction_does_not_go_before_others(
     desk.small.keyring.issue(OTHER.name, OTHER.role)
     own, order = desk.small.desk, list[str]()
     with ThreadPoolExecutor(AT_ONCE + 2) as pool:
-        hands = [pool.submit(own.submit, AGENT, request(f"k{n}")) for n in range(AT_ONCE)]
+        hands: list[Future[Any]] = [
+            pool.submit(own.submit, AGENT, request(f"k{n}")) for n in range(AT_ONCE)
+        ]
         until(lambda: own.load().waiting.handled == AT_ONCE)
 
         def ask(caller: Caller, exposure_bp: int) -> None:
@@ -235,9 +237,9 @@ def test_what_an_agent_calls_a_reduction_does_not_go_before_others(
             own.submit(caller, asked)
             order.append(caller.name)
 
-        hands.append(pool.submit(ask, OTHER, 2_000))  # type: ignore[arg-type]
+        hands.append(pool.submit(ask, OTHER, 2_000))
         until(lambda: own.load().waiting.queue == 1)
-        hands.append(pool.submit(ask, AGENT, 0))  # type: ignore[arg-type]
+        hands.append(pool.submit(ask, AGENT, 0))
         until(lambda: own.load().waiting.queue == 2)
         line = own.admission._line.in_order()  # noqa: SLF001 - the order before anybody is called
         assert [one.key for one in line] == [OTHER.name, AGENT.name]

@@ -34,7 +34,7 @@ from inference.codec.codec import ReturnCodec
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
 from inference.snapshot import Snapshot
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from risk.state.state import Stop
 from tests.doubles.memory_desk import AGENT, TABLE, MemoryDesk
 from tests.doubles.row_engine import RowEngine
@@ -111,22 +111,19 @@ def test_other_inputs_have_another_forecast_and_the_first_still_stands(desk: Mem
 
 def test_what_is_named_is_what_stands_when_it_is_named(desk: MemoryDesk) -> None:
     """Newer inputs came after a decision had looked, and before it was on record what it took."""
-    own, market = desk.small.desk.own, desk.small.desk.own.market
-    stale = market.session("SPXN")
+    market = desk.small.desk.own.market
+    stale, sound = market.session("SPXN"), ForecastsOnRecord.naming
     desk.ask()
-    known = own.section.forecasts
-    sound = known.naming
-
-    def naming(instrument: str) -> threading.Lock:
-        ForecastsOnRecord.naming = sound_naming  # type: ignore[method-assign]
-        desk.other_inputs()
-        desk.ask()
-        market.open_session(stale)
-        return sound(instrument)
-
-    sound_naming = ForecastsOnRecord.naming
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ForecastsOnRecord, "naming", lambda _, name: naming(name))
+
+        def naming(known: ForecastsOnRecord, instrument: str) -> threading.Lock:
+            patch.undo()
+            desk.other_inputs()
+            desk.ask()
+            market.open_session(stale)
+            return sound(known, instrument)
+
+        patch.setattr(ForecastsOnRecord, "naming", naming)
         desk.ask()
     *_, newer, last = taken(desk)
     assert last.forecast_id == newer.forecast_id
@@ -175,8 +172,8 @@ def test_an_attempt_rises_after_a_recorded_failure_and_keeps_the_root(desk: Memo
     first, second = desk.log.of_kind(Kind.FORECAST_REQUESTED)
     named = [one.body[name] for one in (first, second) for name in ("seed_root", "seed_size")]
     assert named[:2] == named[2:], "a later root would be a draw of one's own"
-    root, name = bytes.fromhex(second.body["seed_root"]), taken(desk)[-1].forecast_id
-    seeds = trajectory_seeds(decision_seed(root, name, 1), len(second.body["seeds"]))
+    root, label = bytes.fromhex(second.body["seed_root"]), prompt_label(second.body["prompt_ids"])
+    seeds = trajectory_seeds(decision_seed(root, label, 1), len(second.body["seeds"]))
     assert second.body["seeds"] == [str(one) for one in seeds] != first.body["seeds"]
     assert [(one.missing, one.forecast_attempt) for one in taken(desk)] == [
         ("engine_deadline", 0),
@@ -282,6 +279,22 @@ def first_snapshot() -> Snapshot:
 NUMBERS = st.integers(min_value=1, max_value=10**6)
 
 
+def test_what_no_token_tells_moves_the_id_and_not_the_draws() -> None:
+    """A time moved by a microsecond would otherwise draw until a sample suits."""
+    usual, codec = first_snapshot(), ReturnCodec()
+    moved = replace(usual, as_of_us=usual.as_of_us + 1)
+    ids = {
+        forecast_id(
+            inputs_of(one, codec.encode(one), model="m", table="t", terms=None, secure=False)
+        )
+        for one in (usual, moved)
+    }
+    labels = {prompt_label(codec.encode(one).token_ids) for one in (usual, moved)}
+    assert (len(ids), len(labels)) == (2, 1)
+    other = replace(usual, bars=usual.bars[1:])
+    assert prompt_label(codec.encode(other).token_ids) not in labels
+
+
 @given(paths=NUMBERS, moved=NUMBERS, terms=st.booleans(), secure=st.booleans())
 def test_its_id_is_of_its_inputs_and_of_nothing_else(
     paths: int, moved: int, *, terms: bool, secure: bool
@@ -292,7 +305,7 @@ def test_its_id_is_of_its_inputs_and_of_nothing_else(
     def named(**other: object) -> str:
         given_ = {"model": "m", "table": "t", "terms": None, "secure": False, **other}
         snapshot = given_.pop("snapshot", usual)
-        return forecast_id(inputs_of(snapshot, prompt, **given_))  # type: ignore[arg-type]
+        return forecast_id(inputs_of(snapshot, prompt, **given_))  # type: ignore[arg-type] # any of them
 
     first = usual.bars[0]
     other = replace(first, close_time_us=first.close_time_us - moved)

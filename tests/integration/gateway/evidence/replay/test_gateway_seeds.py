@@ -24,7 +24,7 @@ from audit.verifier import verify
 from gateway.clock import wall_us
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
-from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.seed_world import TABLE, World, edit
 from tests.doubles.small_desk import small_desk
@@ -267,8 +267,8 @@ def test_a_checkpoint_in_flight_is_waited_for(
 
 
 def test_the_verifier_derives_the_same_seeds_as_the_walk() -> None:
-    root, forecast_id = bytes(range(32)), "A" * 26
+    root, prompt = bytes(range(32)), [7, 300, 0]
     for attempt in (0, 1, 7):
-        again = verify.seeds_of(root, forecast_id, attempt, 5)
-        seed = decision_seed(root, forecast_id, attempt)
+        again = verify.seeds_of(root, prompt, attempt, 5)
+        seed = decision_seed(root, prompt_label(prompt), attempt)
         assert again == [str(one) for one in trajectory_seeds(seed, 5)]
