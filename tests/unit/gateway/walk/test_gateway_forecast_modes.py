@@ -230,6 +230,7 @@ def test_a_path_that_moves_too_far_is_dropped_with_its_reason_and_shown(
     shown = trajectory_verdicts(cast("LedgerReader", desk.log), Body(made.body))
     assert shown is not None
     assert shown.dropped == forecast["n_dropped"]
-    assert shown.kept_1e8[0] == forecast["interval_low_1e8"]
+    # the page's is of rounded ends, the forecast's was rounded last: they may differ by one 1e-8
+    assert abs(shown.kept_1e8[0] - forecast["interval_low_1e8"]) <= 1
     assert shown.dropped_1e8[0] < shown.kept_1e8[0] < shown.kept_1e8[-1] < shown.dropped_1e8[-1]
     again(desk, answer.decision_id)

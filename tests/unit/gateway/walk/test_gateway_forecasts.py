@@ -291,7 +291,7 @@ def test_what_no_token_tells_moves_the_id_and_not_the_draws() -> None:
     }
     labels = {prompt_label(codec.encode(one).token_ids) for one in (usual, moved)}
     assert (len(ids), len(labels)) == (2, 1)
-    other = replace(usual, bars=usual.bars[1:])
+    other = replace(usual, bars=usual.bars[:-1])
     assert prompt_label(codec.encode(other).token_ids) not in labels
 
 
