@@ -204,6 +204,14 @@ class BusyError(NotReadyError):
 
 
 @dataclass(slots=True, kw_only=True)
+class UndecidedError(NotReadyError):
+    """A decision has no answer yet; who asks again gets the same decision."""
+
+    says: ClassVar[str] = "decision {self.part} is {self.state}; ask again with the same key"
+    retry_after_s: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionLostError(GatewayError):
     """The FIX session cannot continue from its folder; nothing was written."""
 

@@ -28,6 +28,7 @@ from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
 from gateway.desk.parts import DeskParts
 from gateway.errors import (
     BusyError,
+    UndecidedError,
     UnknownDecisionError,
     UnknownInstrumentError,
 )
@@ -55,6 +56,7 @@ class Desk:
     refused: RefusedIntents = field(default_factory=RefusedIntents)
     answers: threading.RLock = field(default_factory=threading.RLock)
     admission: Admission = field(default_factory=Admission)
+    handing: set[str] = field(default_factory=set[str])  # decisions whose order is handed out now
 
     def __post_init__(self) -> None:
         own = self.own
@@ -170,8 +172,16 @@ class Desk:
             raise UnknownInstrumentError(problem=said_unknown(request.instrument, known))
 
     def answer(self, decision_id: str) -> IntentResponse:
-        """Return the answer to an agent about a decision, signed where the run signs."""
+        """Return the answer to an agent about a decision, signed where the run signs.
+
+        Raises:
+            UndecidedError: there is none yet, or the broker's session has not taken the order yet.
+        """
         answer = intent_response(self.own.reader, decision_id)
+        if answer.result == "unknown":
+            if decision_id in self.handing:
+                raise UndecidedError(part=decision_id, state="being handed out")
+            answer = intent_response(self.own.reader, decision_id)  # its fate may stand since
         if answer.result in {"rejected", "held"}:
             edit = self.refused.would_pass(decision_id)
             answer = answer.model_copy(update={"would_pass": edit})
@@ -207,7 +217,11 @@ class Desk:
         standing, left = self.own.orders.get(decision.decision_id), ""
         if decision.result is Result.APPROVED and standing is not None:
             with self.own.telemetry.span("dispatch"):
-                result = dispatch(standing, self.own.dispatching)
+                self.handing.add(decision.decision_id)
+                try:
+                    result = dispatch(standing, self.own.dispatching)
+                finally:
+                    self.handing.discard(decision.decision_id)
             left = "withdrawn" if result is None else result.outcome
             self.own.telemetry.count("countersign.orders", result=left)
         return left == "sent"

@@ -135,6 +135,7 @@ def test_all_decisions_replay_at_once_and_a_spoilt_one_is_named(
     assert f"REPLAYED {DECISIONS} of {DECISIONS} decisions" in done.stdout
     both = verb(played.state, "replay", "--all", played.decisions[0])
     assert (both.returncode, "or --all" in both.stderr) == (2, True)
+    spoilt_streams = [one.stream for one in played.reader.records(kinds=(Kind.FORECAST_MADE,))]
     spoilt = Altered(played.dsn, Kind.FORECAST_MADE, change("forecast.expected_1e8", one_more))
     try:
         place = Place(
@@ -147,9 +148,9 @@ def test_all_decisions_replay_at_once_and_a_spoilt_one_is_named(
     finally:
         spoilt.close()
     told = capsys.readouterr().out
-    assert [line.split()[1].rstrip(":") for line in told.splitlines() if "DIFFERS" in line] == (
-        played.decisions
-    )
+    differing = [line.split()[1].rstrip(":") for line in told.splitlines() if "DIFFERS" in line]
+    assert differing[:DECISIONS] == played.decisions
+    assert set(differing[DECISIONS:]) == set(spoilt_streams)
     assert f"REPLAYED 0 of {DECISIONS} decisions" in told
 
 

@@ -14,7 +14,7 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.bodies.requests import ApprovalQuestion, IntentResponse, RuleLine, WordsEffect
 from gateway.desk.intake.withheld import CODE, withheld_from_agents, without_conduct
-from gateway.errors import NotReadyError
+from gateway.errors import UndecidedError
 from gateway.installation.keys.roles import Role
 from gateway.walk.journal.contents import Ending
 from gateway.walk.journal.decision import ForecastTaken, IntentProposed
@@ -51,14 +51,14 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
     """Return the recorded verdict and the fate of its order.
 
     Raises:
-        NotReadyError: the decision is still being made, or its order is not handed out yet.
+        UndecidedError: the decision is still being made, or its order is not handed out yet.
     """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
     failed = _no_forecast_by(records)
     sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
     if not verdicts and records[-1].kind is not Kind.DECISION_SEALED:
-        raise NotReadyError(part=f"decision {decision_id}", state="still being decided")
+        raise UndecidedError(part=decision_id, state="still being decided")
     if not verdicts:
         return IntentResponse(
             decision_id=decision_id,
@@ -134,16 +134,14 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
     """Return the result of a judged decision, and why, unless its order left.
 
     Raises:
-        NotReadyError: the order is approved and not handed out yet.
+        UndecidedError: the order is approved and not handed out yet.
     """
     at = max(place for place, r in enumerate(records) if r.kind is Kind.VERDICT_GIVEN)
     judged = VerdictGiven.of(records[at])
     given = cast("Told", judged.result)
     last = next((r for r in reversed(records[at:]) if r.kind in _FATES), None)
     if given == "approved" and last is None:
-        raise NotReadyError(
-            part=f"decision {judged.decision_id}", state="approved, not yet handed out"
-        )
+        raise UndecidedError(part=judged.decision_id, state="approved and not yet handed out")
     if last is None:
         results = judged.verdict_document["results"]
         return given, _judged_by(results) if given in {"rejected", "held"} else None

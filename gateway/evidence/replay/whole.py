@@ -90,7 +90,7 @@ def replay_all(place: Place, *, engine: bool = False) -> int:
 
 
 def _unnamed(place: Place, pairs: Pairs, found: _Replayed) -> None:
-    """Replay the attempts that no decision names: those that failed, and what others rest on."""
+    """Replay the attempts that no decision covered: failed ones, and those of what differs."""
     for stream in place.reader.streams("forecast/"):
         records = tuple(place.reader.records(stream=stream))
         if records[0].seq in found.seqs:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
 from gateway.desk.desk import Desk
-from gateway.errors import BusyError, GatewayError, OutOfScopeError
+from gateway.errors import BusyError, GatewayError, OutOfScopeError, UndecidedError
 from gateway.evidence.answers.days import FlowDays, LiveFlow
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
@@ -120,7 +120,9 @@ def _named(place: tuple[object, ...]) -> str:
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
     code = getattr(error, "code", "internal")
     more = error.details() if isinstance(error, OutOfScopeError) else {}
-    later = {"Retry-After": str(error.retry_after_s)} if isinstance(error, BusyError) else None
+    later = None
+    if isinstance(error, BusyError | UndecidedError):
+        later = {"Retry-After": str(error.retry_after_s)}
     return JSONResponse(
         {"code": code, "message": str(error), **more},
         status_code=STATUS.get(code, 500),

@@ -10,9 +10,10 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from fix.session.link import HandResult
 from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.admission import AT_ONCE, EACH_MAX, Waiting
-from gateway.errors import BusyError, RequestError, UnknownDecisionError
+from gateway.errors import BusyError, RequestError, UndecidedError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
@@ -40,6 +41,33 @@ def test_the_same_key_again_is_the_same_decision_and_no_second_order(desk: Memor
     size = desk.log.size
     assert desk.small.desk.submit(AGENT, request()) == first
     assert (len(desk.small.broker.orders), desk.log.size) == (1, size)
+
+
+def test_a_retry_while_the_order_is_handed_out_is_told_to_ask_again(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed, answered, go = threading.Event(), threading.Event(), desk.small.broker.go
+
+    def slow(*order: Any) -> Callable[[], HandResult]:  # noqa: ANN401 - as `go`
+        wait = go(*order)
+
+        def answer() -> HandResult:
+            handed.set()
+            assert answered.wait(30)
+            return wait()
+
+        return answer
+
+    monkeypatch.setattr(desk.small.broker, "go", slow)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(desk.small.desk.submit, AGENT, request())
+        assert handed.wait(30)
+        with pytest.raises(UndecidedError, match="being handed out; ask again") as told:
+            desk.small.desk.submit(AGENT, request())
+        assert told.value.retry_after_s == 1
+        answered.set()
+        assert first.result().result == "approved"
+    assert desk.small.desk.submit(AGENT, request()) == first.result()
 
 
 @pytest.mark.parametrize(
