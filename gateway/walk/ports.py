@@ -26,7 +26,8 @@ from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
 from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
-from risk.state.paths.joint import BookPaths, paths_digest
+from risk.state.paths.arrays import paths_digest
+from risk.state.paths.joint import BookPaths
 from risk.state.paths.marginal import Marginal
 from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict

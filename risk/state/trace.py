@@ -94,9 +94,9 @@ def _named(read: Callable[[Any], Raw]) -> _Reader:
 
 
 def _paths(value: object) -> str:
-    from risk.state.paths.arrays import numbers_digest  # noqa: PLC0415 - numpy, only where paths are judged
+    from risk.state.paths.arrays import paths_digest  # noqa: PLC0415 - numpy, only where paths are judged
 
-    return numbers_digest(value)
+    return paths_digest(value)
 
 
 def _kept(read: _Reader, known: dict[int, tuple[object, object]]) -> _Reader:

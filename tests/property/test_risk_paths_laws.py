@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from risk.errors import PathsError
-from risk.state.paths.joint import join_paths, paths_digest
+from risk.state.paths.arrays import paths_digest
+from risk.state.paths.joint import join_paths
 from risk.state.paths.losses import proportion_bound, shortfall_of
 from risk.state.paths.marginal import ONE_1E8, Marginal
 from risk.state.paths.template import MIN_WINDOWS, WARM_UP, make_template

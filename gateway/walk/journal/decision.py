@@ -22,7 +22,7 @@ from risk.policy.policy import Policy, policy_digest
 from risk.sizing import Sizing, sizing_document
 from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
-from risk.state.paths.joint import paths_digest
+from risk.state.paths.arrays import paths_digest
 from risk.state.state import KillState, Phase, Quote
 
 GATEWAY: Final = "gateway"

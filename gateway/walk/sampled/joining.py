@@ -30,7 +30,12 @@ from risk.state.paths.marginal import Marginal
 
 KEPT: Final = 64
 """Paths that are kept as values; 1,024 of ten steps take about 0.4 MB."""
+JOINED_KEPT: Final = 32
+"""Joint paths that are kept: a forecast is judged by the same ones until another one stands."""
 PATH_KINDS: Final = (Kind.FORECAST_MADE, Kind.PLACEBO_MADE, Kind.GJR_MADE)
+
+_Members = tuple[int, tuple[PathSource, ...]]
+"""Own paths by their identity, because they are large; they are kept as long as it stands."""
 
 Joining = Callable[[Book], Joined | None]
 """Returns the paths of a whole book."""
@@ -49,6 +54,7 @@ class PathsOnRecord:
         self._reader = reader
         self._found: dict[tuple[Kind, str], list[tuple[int, str]]] = {}
         self._kept: OrderedDict[str, Marginal] = OrderedDict()
+        self._joined: OrderedDict[_Members, tuple[Marginal, Joined | None]] = OrderedDict()
         self._seq = -1
         self._lock = threading.Lock()
 
@@ -60,16 +66,28 @@ class PathsOnRecord:
 
     def joined(self, own: OwnPaths, others: Sequence[str]) -> Joined | None:
         """Return the joint paths with these other instruments, or None if some are missing."""
-        sources, marginals = [], []
-        for symbol in others:
-            source = self._newest(own.kind, symbol, own.seq)
-            found = None if source is None else self._marginal(source.blob)
-            if source is None or found is None:
-                return None
-            sources.append(source)
-            marginals.append(found)
+        sources = [self._newest(own.kind, symbol, own.seq) for symbol in others]
+        found = tuple(one for one in sources if one is not None)
+        if len(found) < len(sources):
+            return None
+        members = (id(own.marginal), found)
+        with self._lock:
+            if members in self._joined:
+                self._joined.move_to_end(members)
+                return self._joined[members][1]
+        made = self._made(own.marginal, found)
+        with self._lock:
+            self._joined[members] = own.marginal, made
+            while len(self._joined) > JOINED_KEPT:
+                self._joined.popitem(last=False)
+        return made
+
+    def _made(self, own: Marginal, sources: tuple[PathSource, ...]) -> Joined | None:
+        marginals = [found for one in sources if (found := self._marginal(one.blob)) is not None]
+        if len(marginals) < len(sources):
+            return None
         try:
-            return Joined(paths=join_paths(own.marginal, marginals), sources=tuple(sources))
+            return Joined(paths=join_paths(own, marginals), sources=sources)
         except PathsError:
             return None
 

@@ -102,8 +102,8 @@ def arrays_of(paths: BookPaths) -> PathArrays:
     return made
 
 
-def numbers_digest(paths: object) -> str:
-    """Return the digest that names joint paths in a state (hex SHA-256).
+def paths_digest(paths: object) -> str:
+    """Return the digest that names joint paths in a state and on record (hex SHA-256).
 
     Raises:
         DocumentError: A number is no integer of 64 bits, or paths differ in number or length.

@@ -13,7 +13,7 @@ from risk.numbers.looser import Looser
 from risk.numbers.sections import AccountPolicy
 from risk.numbers.stated import BasisPoints, Count, Micros, PolicyModel
 from risk.state.book import Book
-from risk.state.paths.joint import BookPaths, paths_digest
+from risk.state.paths.joint import BookPaths
 from risk.state.paths.losses import BookLosses, Estimate, TripLimits, book_losses
 
 
@@ -130,6 +130,8 @@ def inside(
                 left_bp, best = middle, found
             else:
                 high, bound = middle, over
+    from risk.state.paths.arrays import paths_digest  # noqa: PLC0415 - numpy, only where paths are judged
+
     free = Binding.EXPOSURE_MAX if capped else Binding.TARGET_VOLATILITY
     return left_bp, Budgets(
         binding=bound or free,

@@ -95,15 +95,6 @@ def days_of(steps: int, bar_us: int) -> tuple[int, ...]:
     return tuple((step * bar_us - 1) // DAY_US for step in range(1, steps + 1))
 
 
-@lru_cache(maxsize=4)
-def paths_digest(paths: BookPaths) -> str:
-    """Return the digest that names joint paths on record (hex SHA-256).
-
-    The newest are remembered: sizing, record and verdict name the same ones.
-    """
-    return digest("countersign.paths/1", document_of(paths))
-
-
 def _as_many(every: tuple[Marginal, ...]) -> tuple[Marginal, ...]:
     """Return all marginals with as many paths as the one that has fewest.
 

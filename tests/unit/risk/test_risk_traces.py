@@ -12,7 +12,7 @@ from msgspec import structs
 from risk.errors import DocumentError
 from risk.evaluate import UNREADABLE, evaluate
 from risk.state.inputs.override import Override
-from risk.state.paths.arrays import numbers_digest
+from risk.state.paths.arrays import paths_digest
 from risk.state.state import RiskState, Stop, seen
 from risk.state.trace import state_digest
 from risk.verdict import (
@@ -84,7 +84,7 @@ def test_an_outsider_makes_the_name_of_joint_paths() -> None:
         rows = [each.moves_1e8 for each in one.instruments]
         numbers = [path[step] for moves in rows for step in range(len(first[0])) for path in moves]
         data = b"".join(number.to_bytes(size, "little", signed=True) for number in numbers)
-        assert numbers_digest(one) == sha256(head.encode() + b"\n" + data).hexdigest()
+        assert paths_digest(one) == sha256(head.encode() + b"\n" + data).hexdigest()
 
 
 @pytest.mark.parametrize("value", [*NONSENSE, None, (), 2**64])
