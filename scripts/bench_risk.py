@@ -107,6 +107,7 @@ def verdicts(
         if own is not policy:
             continue
         inputs = state.inputs
+        state = replace(state)  # noqa: PLW2901 - as each intent brings: a digest of its own
         if (
             not known and inputs is not None and inputs.paths is not None
         ):  # as each decision's forecast brings

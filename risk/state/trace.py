@@ -27,6 +27,9 @@ from risk.state.state import RiskState
 _KEPT: Final = 64
 """Values of one type that stay encoded."""
 
+_STATES: Final[dict[int, tuple[RiskState, str]]] = {}
+"""By identity: the search for what would have passed judges one state many times."""
+
 _Reader = Callable[[Any], object]
 
 
@@ -38,9 +41,16 @@ def state_digest(state: RiskState) -> str:
     """
     if type(state) is not RiskState:
         raise DocumentError("not a state")
+    kept = _STATES.get(id(state))
+    if kept is not None and kept[0] is state:
+        return kept[1]
     try:
         parts = _parts(state, _FIELDS, {"tag": "countersign.state/3"})
-        return sha256(json.encode(parts)).hexdigest()
+        made = sha256(json.encode(parts)).hexdigest()
+        if len(_STATES) >= _KEPT:
+            _STATES.clear()
+        _STATES[id(state)] = state, made
+        return made
     except DocumentError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a wrong value makes of the encoder
