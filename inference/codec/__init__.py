@@ -4,7 +4,6 @@ Not here: sampling.
 
     alphabet    the symbols of an answer: vocabulary ids and recorded tokens
     vocabulary  token ids of codec v1
-    volatility  the causal scale by which every return is divided
     bins        256 bins of scaled returns
     narrative   news items to narrative words
     prompt      token ids for the engine, and the scale that turns its answer into returns

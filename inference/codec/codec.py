@@ -6,7 +6,7 @@ follow the bars: no token depends on anything later than itself, and a prompt wi
 first part (and the engine's prefix cache) with the same prompt without news.
 
 Rules:
-    - A return is divided by a scale made of earlier returns only (`volatility.py`).
+    - A return is divided by a scale made of earlier returns only (`inference/scale/ewma.py`).
     - Decoding is exact in replay: the place inside a bin comes from HMAC-SHA256(key, step).
     - The scale moves along a sampled path, so volatility clusters even if the model ignores it.
     - The table's state does not depend on narrative words.
@@ -19,14 +19,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final
 
 from inference.codec import vocabulary as words
 from inference.codec.alphabet import Alphabet
 from inference.codec.bins import Z_MAX, Z_SCALE, bin_of, row_law, z_of
 from inference.codec.narrative import narrative_tokens
 from inference.codec.prompt import Prompt
-from inference.codec.volatility import (
+from inference.errors import CodecError
+from inference.scale.ewma import (
     BURN_IN,
     FAST,
     FAST_WEIGHT,
@@ -37,7 +38,7 @@ from inference.codec.volatility import (
     Scale,
     first_scale,
 )
-from inference.errors import CodecError
+from inference.scale.path import PathScale
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 
 MIN_CONTEXT: Final = 16
@@ -53,24 +54,6 @@ MOVE_EDGES: Final = (-1.5, -0.75, -0.2, 0.2, 0.75, 1.5)
 N_MOVES: Final = len(MOVE_EDGES) + 1
 _DAY_US: Final = 86_400_000_000
 _HOUR_US: Final = 3_600_000_000
-
-
-class PathScale(Protocol):
-    """A volatility that moves along a path, whatever its recursion."""
-
-    @property
-    def sigma(self) -> float:
-        """Volatility of the next bar."""
-        ...
-
-    @property
-    def sigma_long(self) -> float:
-        """Long-run volatility of a bar."""
-        ...
-
-    def after(self, log_return: float) -> Self:
-        """Return the state after one more return."""
-        ...
 
 
 class ReturnCodec:

@@ -14,7 +14,6 @@ from typing_extensions import override
 from inference.codec.bins import bin_of
 from inference.codec.codec import (
     MIN_BARS,
-    PathScale,
     ReturnCodec,
     digest_of_meaning,
     log_returns,
@@ -29,6 +28,7 @@ from inference.scale.moving import (
     WINSOR_SIGMAS,
     scales_of,
 )
+from inference.scale.path import PathScale
 from inference.scale.ranges import FLOOR_SHARE, MONTH, STILL, WEEK, range_variance
 from inference.scale.schedule import BURN_IN
 from inference.snapshot import Bar, Snapshot

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from inference.codec.bins import X_MAX, X_WIDTH, Z_SCALE
-from inference.codec.volatility import FAST, FAST_WEIGHT, SLOW, WINSOR_SIGMAS
+from inference.scale.ewma import FAST, FAST_WEIGHT, SLOW, WINSOR_SIGMAS
 from inference.training.series import Floats, Ints
 from scripts.research.series import CodedSeries
 

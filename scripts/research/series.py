@@ -15,7 +15,7 @@ import numpy as np
 
 from inference.codec.bins import bin_of
 from inference.codec.codec import MIN_BARS
-from inference.codec.volatility import BURN_IN, Scale, first_scale
+from inference.scale.ewma import BURN_IN, Scale, first_scale
 from inference.snapshot import AssetClass, Frequency
 from inference.training.series import LARGEST_MOVE, Floats, Ints, without_split
 from inference.training.sources import TRAIN_END_US

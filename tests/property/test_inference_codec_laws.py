@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inference.codec import vocabulary as words
 from inference.codec.bins import Z_MAX, bin_of, edge, row_law, z_of
 from inference.codec.codec import MIN_BARS, ReturnCodec, encode_returns
-from inference.codec.volatility import BURN_IN
+from inference.scale.ewma import BURN_IN
 from inference.snapshot import (
     Direction,
     EventType,

@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from inference.codec.alphabet import Alphabet
-from inference.codec.codec import MIN_BARS, PathScale, digest_of_meaning, dither, log_returns
+from inference.codec.codec import MIN_BARS, digest_of_meaning, dither, log_returns
 from inference.codec.narrative import speaking
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import ScaledCodec, ranges_of
 from inference.codec.text import answer, template
 from inference.codec.text.answer import HUNDREDTHS, Grammar, read_answer, value_of
 from inference.codec.text.hostile import MAX_CHARACTERS
-from inference.codec.volatility import Scale, first_scale
 from inference.errors import AnswerError, CodecError
+from inference.scale.ewma import Scale, first_scale
 from inference.scale.moving import MovingScale, scales_of
+from inference.scale.path import PathScale
 from inference.scale.schedule import BURN_IN
 from inference.snapshot import Snapshot
 

@@ -7,10 +7,10 @@ engine's cached computation.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from inference.codec.codec import PathScale
 from inference.codec.narrative import speaking
 from inference.codec.text.answer import BEGINNING, END, SEPARATOR
 from inference.codec.text.hostile import quoted
+from inference.scale.path import PathScale
 from inference.snapshot import Frequency, Snapshot
 
 SYSTEM: Final = (

@@ -12,7 +12,7 @@ from inference.codec import vocabulary as words
 from inference.codec.bins import bin_of
 from inference.codec.codec import clock_token, head_tokens, scale_tokens
 from inference.codec.narrative import slot_tokens
-from inference.codec.volatility import BURN_IN
+from inference.scale.ewma import BURN_IN
 from inference.snapshot import BAR_US, AssetClass, EventType, Frequency, NewsItem
 from inference.training.series import Floats, Ints
 from scripts.research.pair_v1.synthetic import (

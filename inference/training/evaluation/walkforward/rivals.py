@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from inference.codec.volatility import BURN_IN, first_scale
+from inference.scale.ewma import BURN_IN, first_scale
 from inference.scale.fitting import fit_law
 from inference.scale.law import VarianceLaw, conditional_variances
 from inference.scale.schedule import fit_window

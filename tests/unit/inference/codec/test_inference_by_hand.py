@@ -25,7 +25,6 @@ from inference.codec.codec import (
 )
 from inference.codec.narrative import narrative_tokens
 from inference.codec.prompt import Prompt, prompt_document
-from inference.codec.volatility import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
 from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
 from inference.engine.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
 from inference.engine.port import MAX_ID_LENGTH, MAX_SPEC_K, MAX_TOKENS, MAX_TRAJECTORIES
@@ -34,6 +33,7 @@ from inference.errors import CodecError, EngineRefusedError, FrameError, Snapsho
 from inference.forecast.forecast import ForecastSource
 from inference.forecast.placebo import TableModel
 from inference.forecast.trajectory import DropReason, TrajectoryPolicy
+from inference.scale.ewma import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
 from inference.snapshot import (
     BAR_US,
     MAX_TICKS,

@@ -10,8 +10,8 @@ from inference.codec import vocabulary as words
 from inference.codec.bins import bin_of, edge, z_of
 from inference.codec.codec import MIN_BARS, ReturnCodec, dither, encode_returns, log_returns
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
-from inference.codec.volatility import BURN_IN
 from inference.errors import CodecError
+from inference.scale.ewma import BURN_IN
 from inference.snapshot import Direction, EventType, Strength
 from tests.doubles.market_cases import DAY_US, news_at, snapshot_of, walk_closes
 
