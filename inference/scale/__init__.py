@@ -10,5 +10,6 @@ Not here: tokens (`codec/`), scores of baselines.
     fitted    the laws of one series as of one time, with who fitted them on what
     schedule  when a series is fitted again, and on which of its returns
     moving    codec v2's scale between two bars: all laws' variances, joined
+    rows      the scale of many paths at once, equal to one path's to the last bit
     fitting   the only door to `arch`, which estimates the laws
 """
