@@ -26,9 +26,11 @@ from gateway.telemetry.console import Progress
 from gateway.walk.journal.decision import IntentProposed
 from gateway.walk.journal.forecast import marginal_of
 from gateway.walk.projections.forecasts import decision_records
+from gateway.walk.sampled.joint import SampledPaths, law_of, past_of, together
 from inference.engine.port import Engine, SampleRequest
 from inference.forecast.forecast import Sampled
 from inference.forecast.target import sample_target
+from inference.scale.correlation import ONE, correlation_of
 from inference.speculation.condense import condense
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from inference.speculation.totals import paths
@@ -36,9 +38,8 @@ from inference.weights.registry import ModelPair, load_table
 from risk.errors import PathsError
 from risk.sizing import Sizing
 from risk.state.book import Book
-from risk.state.paths.joint import BookPaths, join_paths
+from risk.state.paths.joint import BookPaths
 from risk.state.paths.losses import instruments_of
-from risk.state.paths.marginal import Marginal
 from risk.state.state import Quote
 from scripts.playback_page import played
 
@@ -77,7 +78,7 @@ class Pairwise:
         return sum(apart >= band for apart, band in self.apart_bp) / len(self.apart_bp)
 
 
-Newest = dict[tuple[int, int, str], Marginal]
+Newest = dict[tuple[int, int, str], SampledPaths]
 """The newest paths by seed, number of paths and instrument."""
 
 
@@ -142,8 +143,12 @@ def _decision(
         both = []
         for seed_no in (1, 2):
             sampled = _sampled(past, record, engine, pair, n=n, seed_no=seed_no)
-            own = marginal_of(case.snapshot, sampled)
-            newest[seed_no, n, own.instrument] = own
+            own = SampledPaths(
+                paths=marginal_of(case.snapshot, sampled),
+                law=law_of(case.snapshot, sampled.forecast.codec_digest, Kind.FORECAST_MADE),
+                seed=bytes([seed_no]) * 32,
+            )
+            newest[seed_no, n, own.paths.instrument] = own
             joint = _joined(own, book, newest, seed_no, n)
             both.append(case.propose(sampled.forecast, book, attempt.quote, joint))
         found[n].take(both[0], both[1], attempt.quote, case.instrument.unit_minor, band)
@@ -189,13 +194,17 @@ def _made(past: Past, record: Record) -> ForecastPast:
     return made
 
 
-def _joined(own: Marginal, book: Book, newest: Newest, seed_no: int, n: int) -> BookPaths | None:
-    others = [newest.get((seed_no, n, one)) for one in instruments_of(book, own.instrument)]
-    known = [one for one in others if one is not None]
+def _joined(
+    own: SampledPaths, book: Book, newest: Newest, seed_no: int, n: int
+) -> BookPaths | None:
+    symbols = sorted((own.paths.instrument, *instruments_of(book, own.paths.instrument)))
+    known = [one for symbol in symbols if (one := newest.get((seed_no, n, symbol))) is not None]
+    pasts = [past_of(one.paths) for one in known]
     try:
-        return join_paths(own, known) if len(known) == len(others) else None
+        found = together(known, lambda i, j: correlation_of(pasts[i], pasts[j], ONE))
     except PathsError:
         return None
+    return found.paths if len(known) == len(symbols) else None
 
 
 def page(found: dict[int, Pairwise], shipped: int) -> str:

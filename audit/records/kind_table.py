@@ -25,6 +25,7 @@ class Kind(StrEnum):
     FORECAST_REQUESTED = "forecast_requested"
     ROUNDS_CAPTURED = "rounds_captured"
     NEWS_TWIN_MADE = "news_twin_made"
+    PATHS_JOINED = "paths_joined"
     FORECAST_FAILED = "forecast_failed"
     PLACEBO_MADE = "placebo_made"
     FORECAST_MADE = "forecast_made"
@@ -167,6 +168,8 @@ news_twin_made forecast/
     attempt prompt_digest accepted? capture_blob? capture_bytes? drafted? drafter? elapsed_us?
     forecast? mean_accepted? mean_error_1e8? missing? own_shortfall_1e8? paths_blob? plain_fallback?
     positions? rounds? shortfall_1e8? table_digest?
+paths_joined joint/
+    correlation_1e6 digest joint_id keep_bp members mode n_paths rule seed shrunk_bp without_bp
 forecast_failed forecast/
     detail reason attempt? elapsed_us? source?
 placebo_made forecast/

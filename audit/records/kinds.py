@@ -38,6 +38,7 @@ class StreamClass(StrEnum):
     DECISION = "decision/"
     FORECAST = "forecast/"
     INSTRUMENT = "instrument/"
+    JOINT = "joint/"
     SESSION = "session/"
     CASE = "case/"
 

@@ -229,14 +229,14 @@ class Desk:
     def case_of(self, caller: Caller, request: IntentRequest) -> Case:
         """Return an agent's intent as a case, with the market as it is now."""
         instrument = self.own.instruments[request.instrument]
-        reach = self.own.market.reach()  # before the snapshot: what comes between is not claimed
-        snapshot = self.own.market.snapshot(request.instrument)
+        look = self.own.look(request.instrument)
         return Case(
             decision_id=decision_id_of(caller.name, request.client_key),
             tags=self.scopes.tags_of(caller),
             instrument=instrument,
-            snapshot=snapshot,
-            narrative=reach,
+            snapshot=look.snapshot,
+            narrative=look.reach,
+            stood=look.stood,
             strategy=AGENT_WISH,
             author=caller.name,
             tick=lambda: self.own.market.tick(request.instrument),

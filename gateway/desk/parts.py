@@ -5,7 +5,7 @@ Not here: what is done with them (`gateway.desk.desk`), how they are made (`gate
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord
@@ -21,12 +21,21 @@ from gateway.installation.keys.keyring import Keyring
 from gateway.telemetry.session import SessionStatus
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.dispatch import DispatchTools
-from gateway.walk.ports import Tags, Tools
+from gateway.walk.ports import NarrativeReach, Tags, Tools
 from gateway.walk.projections.foreign import ForeignOrders
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.section import Section
+from inference.snapshot import Snapshot
 from risk.policy.policy import Policy
 from risk.state.instrument import Instrument
+
+
+class MarketLook(NamedTuple):
+    """The market as it is now; what is said of it was read first, so it claims nothing newer."""
+
+    reach: NarrativeReach | None
+    stood: str
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +80,12 @@ class DeskParts:
     policy_misfits: Callable[[Policy], tuple[str, ...]] = lambda _: ()
     agreement: Callable[[], dict[str, str]] = dict
     pace: Callable[[], PaceNow] = lambda: PaceNow(tokens_s=None, tokens_left=0, silent_s=0.0)
+
+    def look(self, symbol: str) -> MarketLook:
+        """Return an instrument's snapshot of now, with what was complete and what stood before it.
+
+        Raises:
+            RequestError: the instrument has no quote, or its market is closed.
+        """
+        reach, stood = self.market.reach(), self.section.forecasts.stands(symbol)
+        return MarketLook(reach=reach, stood=stood, snapshot=self.market.snapshot(symbol))

@@ -87,7 +87,7 @@ def _taken(
 ) -> tuple[Case, StandingForecast]:
     """Name the forecast that stands, on record; it is a newer one if inputs came meanwhile."""
     known, symbol = section.forecasts, case.instrument.symbol
-    with known.naming(symbol):
+    with known.naming(symbol, tools.ledger):
         found = known.standing(known.stands(symbol)) or found
         policy = {} if case.attempt else section.policy_named
         (taken,) = tools.ledger.append(journal.forecast_taken(case, found.named, policy))
@@ -96,7 +96,7 @@ def _taken(
 
 def _joined(case: Case, section: Section, found: StandingForecast, book: Book) -> Case:
     """Return a case with its forecast's paths joined with those of the rest of the book."""
-    join = section.paths.joining(found.paths_of(Kind.FORECAST_MADE, case))
+    join = section.paths.joining(found, Kind.FORECAST_MADE, case)
     return replace(case, joined=join(book))
 
 
@@ -109,7 +109,7 @@ def _twins_judged(
     )
     for twin, made, kind in twins:
         if made is not None:
-            join = section.paths.joining(found.paths_of(kind, case))
+            join = section.paths.joining(found, kind, case)
             yield judge_twin(twin, case, section, made, tick, join)
 
 

@@ -93,6 +93,11 @@ class ForecastInputs(Protocol):
         """Its bars and news."""
         ...
 
+    @property
+    def stood(self) -> str | None:
+        """What stood right before the snapshot was taken; None if nobody looked."""
+        ...
+
 
 def forecast(
     wanted: ForecastInputs, tools: Tools, section: Section
@@ -123,16 +128,27 @@ def forecast(
         inputs=inputs,
     )
     known, symbol = section.forecasts, own.instrument.symbol
-    stood = known.stands(symbol)
+    stood = known.stands(symbol) if wanted.stood is None else wanted.stood
     with known.one_maker(own.forecast_id, 2 * tools.plan.deadline_s) as first:
         if not first:
             late = "another decision's wish for the same forecast is not done in time"
             return ForecastNamed(missing=EngineBusyError.code, detail=late)
         standing, described = known.standing(own.forecast_id), _described(tools)
+        newer = _listed_since(stood, own, known)
+        if newer is not None and _serves(newer, described, section.policy):
+            return newer
         if standing is not None and _serves(standing, described, section.policy):
             _stand(standing, stood, own, tools, section)
             return standing
         return _attempt(own, prompt, described, tools, section)
+
+
+def _listed_since(
+    stood: str, own: Forecasting, known: ForecastsOnRecord
+) -> StandingForecast | None:
+    """Return a forecast that stands since these inputs were looked at: it is of newer ones."""
+    stands = known.stands(own.instrument.symbol)
+    return None if stands in {stood, own.forecast_id} else known.standing(stands)
 
 
 def _described(tools: Tools) -> EngineDescription | EngineError:
@@ -173,7 +189,7 @@ def _stand(
     known, symbol = section.forecasts, own.instrument.symbol
     if stood == own.forecast_id:
         return
-    with known.naming(symbol):
+    with known.naming(symbol, tools.ledger):
         before = known.attempts(own.forecast_id)
         if before is None or known.stands(symbol) != stood:
             return
@@ -358,7 +374,7 @@ def _made(
         tools.ledger.put_blob(gjr.paths)
     target, placebo = (one.forecast for one in both)
     known = section.forecasts
-    with known.naming(own.instrument.symbol):
+    with known.naming(own.instrument.symbol, tools.ledger):
         tools.ledger.append(
             journal.forecast_made(own, target, paths, verdicts),
             journal.placebo_made(own, placebo, table_paths),

@@ -1,7 +1,7 @@
 """Ports and values that `decide`, `dispatch` and `settle` are given: Protocols, never a driver."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final, Protocol, TypeVar
 
 from typing_extensions import override
@@ -28,7 +28,6 @@ from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
 from risk.state.paths.arrays import paths_digest
 from risk.state.paths.joint import BookPaths
-from risk.state.paths.marginal import Marginal
 from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict
 
@@ -49,6 +48,17 @@ class LedgerPort(Protocol):
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes; return their SHA-256 in hex."""
+        ...
+
+
+class OrderedLedger(LedgerPort, Protocol):
+    """A ledger that says when every earlier append is decided."""
+
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
+        """Return a key's record, or None; every append before is decided then.
+
+        Raises what `Ledger.resolve` raises.
+        """
         ...
 
 
@@ -156,31 +166,28 @@ class NarrativeReach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathSource:
-    """Where an instrument's paths are on record: the forecast's record and its blob."""
+class JointNamed:
+    """Joint paths on record: their set's id, and its record."""
 
-    instrument: str
-    seq: int
-    blob: str
+    joint_id: str
+    of_seq: int
+    of_leaf: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The paths of the whole book, and where those of the other instruments came from."""
+    """The paths of the whole book; `named` is None where it is one instrument."""
 
     paths: BookPaths
-    sources: tuple[PathSource, ...]
+    named: JointNamed | None = None
 
     def document(self) -> dict[str, JSON]:
         """Return it as `intent_proposed` and `placebo_judged` name it."""
+        named = self.named
         return {
             "digest": paths_digest(self.paths),
-            "template_digest": self.paths.template_digest,
             "n_paths": self.paths.n_paths,
-            "sources": [
-                {"instrument": one.instrument, "seq": one.seq, "paths_blob": one.blob}
-                for one in self.sources
-            ],
+            **({} if named is None else {"joint": {**asdict(named)}}),
         }
 
 
@@ -252,6 +259,7 @@ class Case:
         taken_seq: the record that names its forecast; other instruments' paths come from before it.
         narrative: up to when the narrative is complete; None: up to the snapshot's own time, as the
             playback knows it.
+        stood: the forecast that stood right before the snapshot was taken; None if nobody looked.
         joined: the paths of the whole book, once there is a forecast; None under a policy of format
             1, and where paths are missing.
         basket: the other orders that leave with this one, or none of them.
@@ -270,6 +278,7 @@ class Case:
     attempt: int = 0
     taken_seq: int | None = None
     narrative: NarrativeReach | None = None
+    stood: str | None = None
     joined: "Joined | None" = None
     basket: Basket = ALONE
     labels: Mapping[str, JSON] = field(default_factory=dict)
@@ -325,15 +334,6 @@ class BlobsPort(RecordsPort, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPaths:
-    """A forecast's own paths, and the record that has them."""
-
-    kind: Kind
-    seq: int
-    marginal: Marginal
-
-
 _Made = TypeVar("_Made")
 _Made_co = TypeVar("_Made_co", covariant=True)
 
@@ -381,7 +381,7 @@ class Afterwards(Begun[_Made]):
 class Tools:
     """The ports and pure parts that `forecast` and `decide` use; `model` digests the weights."""
 
-    ledger: LedgerPort
+    ledger: OrderedLedger
     engine: Engine
     model: str
     codec: ReturnCodec

@@ -35,7 +35,7 @@ from gateway.walk.projections.gathering import (
     twin_fold,
 )
 from gateway.walk.projections.stops import LedgerKillEpoch, Stops
-from gateway.walk.sampled.joining import PathsOnRecord
+from gateway.walk.sampled.joint import JointPaths
 from gateway.walk.sampled.planning import LookedInto
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, ApprovedOrder, KeptOrders, Terms
@@ -86,9 +86,13 @@ class Section:
         self._kill_epoch = LedgerKillEpoch(reader)
         self.differences = Differences(reader)
         self.stops = Stops(reader)
-        self.paths, self.looked = PathsOnRecord(reader), LookedInto(reader)
-        self.forecasts = ForecastsOnRecord(reader)
+        self.looked, self.forecasts = LookedInto(reader), ForecastsOnRecord(reader)
+        self.paths = JointPaths(self.forecasts, lambda: self.policy, self._appended)
         self.foresee: Callable[[ApprovedOrder], None] = lambda _: None
+
+    def _appended(self, draft: Draft) -> Record:
+        (record,) = self._ledger.append(draft)
+        return record
 
     @property
     def accounts(self) -> frozenset[str]:

@@ -167,7 +167,7 @@ class ReturnCodec:
         """Return the table's state for a base and the latest return bin."""
         if base == 0 or not words.is_bin(last_bin_token):
             return 0
-        return base + _MOVE_OF_BIN[last_bin_token - words.BIN_START]
+        return base + MOVE_OF_BIN[last_bin_token - words.BIN_START]
 
     def table_state(self, token_ids: Sequence[int]) -> int:
         """Return the table's state for a prompt followed by any number of bins."""
@@ -183,6 +183,14 @@ class ReturnCodec:
             return last
         before = token_ids[-1 - words.TAIL_LENGTH :][:1]  # nothing generated yet
         return before[0] if words.is_bin(before[0]) else 0
+
+    def scale_of(self, prompt: Prompt) -> PathScale:
+        """Return the scale after a prompt's last bar, from which its paths go on.
+
+        Raises:
+            CodecError: the prompt is of another codec.
+        """
+        return self._scale(prompt)
 
     def _scale(self, prompt: Prompt) -> PathScale:
         if prompt.codec_digest != self.digest:
@@ -302,6 +310,6 @@ def _level_index(token_ids: Sequence[int]) -> int | None:
     return None
 
 
-_MOVE_OF_BIN: Final = tuple(
+MOVE_OF_BIN: Final = tuple(
     sum(z_of(b, 0.5) >= limit for limit in MOVE_EDGES) for b in range(words.N_BINS)
 )

@@ -11,5 +11,6 @@ Not here: tokens (`codec/`), scores of baselines.
     schedule  when a series is fitted again, and on which of its returns
     moving    codec v2's scale between two bars: all laws' variances, joined
     rows      the scale of many paths at once, equal to one path's to the last bit
+    correlation  how instruments move together from day to day, in integers
     fitting   the only door to `arch`, which estimates the laws
 """

@@ -45,6 +45,7 @@ FORMAT_2: Final = "countersign.policy/2"
 MAX_POLICY_BYTES: Final = 65_535
 WAIT_US_MAX: Final = 30 * 86_400_000_000
 _TAIL: Final = 40
+_BP: Final = 10_000
 RULES_OF_1: Final = frozenset(
     {
         *(RuleId.R00, RuleId.R01, RuleId.R03, RuleId.R04, RuleId.R05, RuleId.R06, RuleId.R07),
@@ -208,6 +209,8 @@ def _bounded(policy: Policy) -> None:
         raise ValueError("message_rate and steps_per_year must be positive")
     if policy.families is not None and policy.families.horizon.joint_paths_min.value < 2 * _TAIL:
         raise ValueError("joint_paths_min below 80 leaves fewer than two paths in the 2.5 % tail")
+    if policy.families is not None and policy.families.horizon.joint_correlation.value > _BP:
+        raise ValueError("joint_correlation above 10,000 bp is no correlation")
     _modes_bounded(policy)
     if policy.account.message_burst.value > 60 * policy.account.message_rate.value:
         raise ValueError("message_burst exceeds what is remembered: one minute at message_rate")

@@ -75,7 +75,7 @@ def book_paths(**moves: tuple[tuple[int, ...], ...]) -> BookPaths:
     return BookPaths(
         as_of_us=NOW_US - HOUR_US,
         bar_us=24 * HOUR_US,
-        template_digest="",
+        rule_digest="",
         instruments=tuple(InstrumentPaths(symbol=one, moves_1e8=moves[one]) for one in moves),
     )
 

@@ -91,6 +91,10 @@ class MemoryLedger:
                 callback(fresh)
             return batch.appended[0][1]
 
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:  # noqa: ARG002 - nothing takes time here
+        """Return the record of a key, or None."""
+        return self._by_key.get((stream, idem_key))
+
     def checkpoint_of(self, size: int) -> Checkpoint | None:
         """Return the checkpoint of a size."""
         last = self.checkpoint_not_above(size)

@@ -60,6 +60,9 @@ class Liar:
             *changed, lane=lane, guard=guard, timeout_s=timeout_s, hooks=hooks
         )
 
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
+        return self._ledger.resolve(stream, idem_key, timeout_s)
+
     def put_blob(self, data: bytes) -> str:
         return self._ledger.put_blob(data)
 

@@ -25,7 +25,7 @@ def cases(draw: st.DrawFn) -> tuple[BookLosses, int]:
     paths = BookPaths(
         as_of_us=1,
         bar_us=draw(st.sampled_from((HOUR_US, 7 * HOUR_US, 24 * HOUR_US))),
-        template_digest="",
+        rule_digest="",
         instruments=tuple(
             InstrumentPaths(symbol=name, moves_1e8=draw(several)) for name in ("SPXN", "NDXN")
         ),

@@ -53,6 +53,11 @@ def packs(draw: st.DrawFn) -> tuple[Pack, ...]:
     return tuple(_pack(draw, code) for code in codes)
 
 
+def _near(value: int) -> st.SearchStrategy[int]:
+    """Draw around a value; what is positive stays so, as the policy asks of some."""
+    return st.integers(max(min(1, value), value - 3), min(value + 3, 9_999_999_999_999))
+
+
 def _pack(draw: st.DrawFn, code: str) -> Pack:
     why = {"asks": "drawn", "source": "drawn", "mark": "O"}
     chosen = draw(st.lists(st.sampled_from(FIELDS), unique_by=lambda one: one[0], max_size=6))
@@ -61,7 +66,7 @@ def _pack(draw: st.DrawFn, code: str) -> Pack:
             {
                 **why,
                 "field": field,
-                "value": draw(st.integers(max(0, value - 3), min(value + 3, 9_999_999_999_999))),
+                "value": draw(_near(value)),
                 "unit": unit,
                 "set_by": "house",
             }

@@ -6,9 +6,9 @@ Written by `make verifier` from the table of kinds; do not edit.
 _KINDS = """
 intent_received forecast_taken gjr_made quote_taken intent_proposed placebo_judged gjr_judged
 decision_sealed operator_note snapshot_taken forecast_sealed forecast_listed mode_chosen
-forecast_requested rounds_captured news_twin_made forecast_failed placebo_made forecast_made
-order_sending order_sent order_refused order_unknown order_withdrawn order_reported order_ended
-cancel_requested cancel_ended replace_requested replace_sent replace_ended verdict_given
+forecast_requested rounds_captured news_twin_made paths_joined forecast_failed placebo_made
+forecast_made order_sending order_sent order_refused order_unknown order_withdrawn order_reported
+order_ended cancel_requested cancel_ended replace_requested replace_sent replace_ended verdict_given
 approval_requested approval_resumed approval_given approval_refused reservation_released fix_inbound
 fix_anomaly session_event foreign_reported processes_agreed policy_announced feed_condition
 run_finished run_started instrument_listed engine_event witness_event policy_activated model_loaded

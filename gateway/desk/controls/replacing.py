@@ -302,9 +302,8 @@ class Replacing:
                 "this run cannot judge it again; reduce it, or cancel it and ask anew",
             )
         case = replace(case, taken_seq=taken[-1].seq)
-        own = found.paths_of(Kind.FORECAST_MADE, case)
-        book = parts.section.book(case.tags.account)
-        return replace(case, joined=parts.section.paths.joining(own)(book)), found.target
+        join = parts.section.paths.joining(found, Kind.FORECAST_MADE, case)
+        return replace(case, joined=join(parts.section.book(case.tags.account))), found.target
 
     def _send(self, asked: AskedReplace, going: Going) -> None:
         """Hand the message out, once; what becomes of it is on record."""

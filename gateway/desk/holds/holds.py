@@ -147,11 +147,11 @@ class Holds:
             NotReadyError: the engine is not ready.
             RequestError: the instrument has no quote, or its market is closed.
         """
-        market = self._own().market
+        own = self._own()
         try:
-            self._own().tools.engine.describe()
+            own.tools.engine.describe()
         except EngineError as error:
             raise NotReadyError(part="engine", state=f"{error}; the hold still waits") from None
         case.tick()
-        reach = market.reach()  # before the snapshot: what comes between is not claimed
-        return replace(case, snapshot=market.snapshot(case.instrument.symbol), narrative=reach)
+        look = own.look(case.instrument.symbol)
+        return replace(case, snapshot=look.snapshot, narrative=look.reach, stood=look.stood)

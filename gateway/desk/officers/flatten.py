@@ -187,13 +187,14 @@ def _closed(
     decision_id = decision_id_of(caller.name, request.client_key)
     instrument = own.instruments[one.instrument]
     try:
-        reach = own.market.reach()  # before the snapshot, as for an agent's wish
+        look = own.look(one.instrument)
         case = Case(
             decision_id=decision_id,
             tags=replace(own.tags, account=one.account),
             instrument=instrument,
-            snapshot=own.market.snapshot(one.instrument),
-            narrative=reach,
+            snapshot=look.snapshot,
+            narrative=look.reach,
+            stood=look.stood,
             strategy=AGENT_WISH,
             author=caller.name,
             tick=lambda: own.market.tick(one.instrument),

@@ -163,7 +163,7 @@ def _twin_judged(past: Past, record: Record, twin: Twin, made: Forecast | None, 
     tick = Tick(
         quote=attempt.quote, instant=RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
     )
-    join = past.paths.joining(past.own_paths(record, kind, 0))
+    join = past.joining(record, kind, 0)
     matches(record, judge_twin(twin, case, shadow, made, tick, join))
     return judged.result
 
@@ -181,8 +181,7 @@ def intent_proposed(past: Past, record: Record) -> str:
     if case.attempt:  # a renewal is sized without its own reservation
         books = (_without(b, case.decision_id) for b in books)
     book = named(books, proposed.book_digest, record)
-    own = past.own_paths(record, Kind.FORECAST_MADE)
-    case = replace(case, joined=past.paths.joining(own)(book))
+    case = replace(case, joined=past.joining(record, Kind.FORECAST_MADE)(book))
     sizing = case.propose(forecast.target, book, attempt.quote, case.book_paths)
     attempt.intent, attempt.proposed = case.intent_of(sizing), True
     words = what_words_did(case, forecast, sizing, book, attempt.quote, past.paths.joining)
@@ -296,10 +295,11 @@ def _gathered_again(
 
 def _paths_of(past: Past, record: Record, given: journal_verdicts.VerdictBasis) -> BookPaths | None:
     """Return the joint paths of the instruments that a verdict names, made again."""
-    own = past.own_paths(record, Kind.FORECAST_MADE)
-    if given.path_symbols is None or own is None:
+    case, own = past.opened(record), past.forecast(record)
+    if given.path_symbols is None:
         return None
-    joined = past.paths.joined(own, given.path_symbols[1:])
+    others = [one for one in given.path_symbols if one != case.instrument.symbol]
+    joined = past.paths.joined(own, Kind.FORECAST_MADE, case, others)
     return None if joined is None else joined.paths
 
 

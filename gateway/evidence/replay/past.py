@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from typing_extensions import override
+
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.record import Record
+from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.compared import matches
 from gateway.evidence.replay.forecasts.again import ForecastsAgain
 from gateway.evidence.replay.forecasts.past import ForecastPast, control, in_force, instrument_of
 from gateway.walk.journal.control.groups.baskets import BasketReceived
@@ -24,13 +27,14 @@ from gateway.walk.journal.decision import (
     book_digest,
     policy_named,
 )
+from gateway.walk.journal.forecast import SnapshotTaken
 from gateway.walk.journal.run import RunStarted
 from gateway.walk.journal.standing import Standing
 from gateway.walk.journal.verdict import VerdictGiven
-from gateway.walk.ports import ALONE, Case, OwnPaths, Tags
+from gateway.walk.ports import ALONE, Case, Tags
 from gateway.walk.projections.book import BOOK_KINDS, Twin, book_events, twin_events
-from gateway.walk.projections.forecasts import StandingForecast
-from gateway.walk.sampled.joining import PathsOnRecord
+from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
+from gateway.walk.sampled.joint import Joining, JointPaths
 from inference.codec.text.codec import TextCodec
 from inference.speculation.rounds import QTable
 from risk.intent import Intent
@@ -63,6 +67,21 @@ class Attempt:
     def forecast(self) -> StandingForecast | None:
         """The forecast as the walk read it; None if there is none."""
         return None if self.made is None else self.made.standing
+
+
+class _Recomputed(ForecastsOnRecord):
+    """The forecasts on record, each recomputed before it is joined."""
+
+    def __init__(
+        self, reader: LedgerReader, recomputed: Callable[[str], StandingForecast | None]
+    ) -> None:
+        super().__init__(reader)
+        self._recomputed = recomputed
+
+    @override
+    def made(self, forecast_id: str, attempt: int) -> StandingForecast:
+        found = self._recomputed(f"forecast/{forecast_id}.{attempt}")
+        return super().made(forecast_id, attempt) if found is None else found
 
 
 @dataclass(kw_only=True)
@@ -123,9 +142,29 @@ class Past:
         self.run_ids.add(run_id)
 
     @cached_property
-    def paths(self) -> PathsOnRecord:
-        """The sampled paths on record."""
-        return PathsOnRecord(self.reader)
+    def paths(self) -> JointPaths:
+        """The joint paths, joined again; each set is compared with its record."""
+        found = _Recomputed(self.reader, self._recomputed)
+        return JointPaths(found, lambda: self.policy, self._joint_record)
+
+    def _recomputed(self, stream: str) -> StandingForecast | None:
+        """Return another instrument's forecast by its own replay; None if of another table.
+
+        Such a one was made by an earlier pair, whose weights this replay does not have.
+        """
+        first = next(iter(self.reader.records(stream=stream)), None)
+        if first is None or SnapshotTaken.of(first).inputs.get("table") != self.table.digest:
+            return None
+        return self.forecasts.of(self.reader, self.table, stream, self.text).past.standing
+
+    def _joint_record(self, draft: Draft) -> Record:
+        """Return the record of a set of joint paths, which must be the one that follows."""
+        record = self.reader.by_key(draft.stream, draft.idem_key)
+        if record is None:
+            detail = f"{draft.stream} is not on record"
+            raise ReplayDiffersError(step=Kind.PATHS_JOINED.value, detail=detail)
+        matches(record, draft)
+        return record
 
     @property
     def received(self) -> Record | None:
@@ -253,9 +292,9 @@ class Past:
             raise ReplayDiffersError(step=record.kind.value, detail="no forecast was taken")
         return found
 
-    def own_paths(self, record: Record, kind: Kind, number: int | None = None) -> OwnPaths | None:
-        """Return the paths of target or twin, beside what stood when the forecast was taken."""
-        return self.forecast(record, number).paths_of(kind, self.opened(record))
+    def joining(self, record: Record, kind: Kind, number: int | None = None) -> Joining:
+        """Return what joins target or twin with what stood when the forecast was taken."""
+        return self.paths.joining(self.forecast(record, number), kind, self.opened(record))
 
     def books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
         """Yield the account's book at record `after`, and after each record until `before`."""

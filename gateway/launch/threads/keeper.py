@@ -37,6 +37,7 @@ class DueForecast:
     tags: Tags
     instrument: Instrument
     snapshot: Snapshot
+    stood: str | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +83,7 @@ class ForecastKeeper:
         """Make one instrument's forecast if its inputs are new, or its last failure is old."""
         tried = self._tried.setdefault(symbol, _Tried())
         try:
+            stood = own.section.forecasts.stands(symbol)
             snapshot = own.market.inputs(symbol)
         except (RequestError, SnapshotError, ScaleError):
             return False  # not enough bars, or not sound ones: `feeds` says which
@@ -91,7 +93,7 @@ class ForecastKeeper:
         tried.snapshot, tried.made = snapshot, False
         tried.again_us = self.now_us() + tried.wait_us  # also where the ledger refuses it
         found = forecast(
-            DueForecast(tags=own.tags, instrument=instrument, snapshot=snapshot),
+            DueForecast(tags=own.tags, instrument=instrument, snapshot=snapshot, stood=stood),
             own.tools,
             own.section,
         )

@@ -6,7 +6,8 @@ A payload holds no float: probabilities and draws stay in the capture blob as bi
 """
 
 from base64 import b32encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from gateway.walk.ports import Forecasting, RecordsPort
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
+from inference.forecast.joint import RULE
 from inference.forecast.modes import ChosenMode, Usual
 from inference.forecast.verdicts import verdicts_document
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
@@ -439,6 +441,61 @@ class NewsTwinMade(RecordKind, frozen=True, kw_only=True):
     elapsed_us: int = 0
     drafter: str = ""
     table_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointMember:
+    """The paths of one forecast in a set: its record and leaf, and whose paths (their kind)."""
+
+    instrument: str
+    forecast_id: str
+    attempt: int
+    of_seq: int
+    of_leaf: str
+    paths: str
+
+    def document(self) -> dict[str, JSON]:
+        """Return it as a set's record has it."""
+        return {**asdict(self)}
+
+
+def joint_id(members: Iterable[JointMember], without_bp: int) -> str:
+    """Return the id of a set of forecasts: 130 bits of the digest of what it is joined from."""
+    named: list[JSON] = [[m.instrument, m.forecast_id, m.attempt, m.paths] for m in members]
+    return forecast_id({"members": named, "rule": RULE, "without_bp": without_bp})
+
+
+def rule_digest(correlation_1e6: Sequence[int], seed: bytes) -> str:
+    """Return the digest of how paths are joined, which is part of their name."""
+    correlation: list[JSON] = [*correlation_1e6]
+    return digest_of({"rule": RULE, "correlation_1e6": correlation, "seed": seed.hex()})
+
+
+class PathsJoined(RecordKind, frozen=True, kw_only=True):
+    """How the paths of standing forecasts were joined; decisions name it by record and leaf.
+
+    Attributes:
+        members: as `JointMember`, by instrument.
+        keep_bp: how much of the sums of a correlation stays from day to day.
+        without_bp: what a pair without enough of a common past counts as, by the policy.
+        shrunk_bp: by how much the estimates were drawn towards independence, to fit together.
+        correlation_1e6: below the diagonal, row by row, in the members' order.
+        seed: of the scores' order, hex: the digest of the members' seeds.
+        digest: names the joint paths.
+    """
+
+    filing = Filing("joint/{joint_id}", "joined", tags=frozenset({"mode"}))
+
+    joint_id: str
+    members: tuple[dict[str, Any], ...]
+    rule: str
+    keep_bp: int
+    without_bp: int
+    shrunk_bp: int
+    correlation_1e6: tuple[int, ...]
+    seed: str
+    n_paths: int
+    digest: str
 
 
 def marginal_of(snapshot: Snapshot, sampled: Sampled) -> Marginal:

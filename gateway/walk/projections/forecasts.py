@@ -9,12 +9,14 @@ Not here: making one (`gateway.walk.forecast`).
 
 import json
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
@@ -24,13 +26,15 @@ from gateway.walk.journal.forecast import (
     OPENED,
     ForecastListed,
     ForecastMade,
+    ForecastRequested,
     NewsTwinMade,
     PlaceboMade,
     SnapshotTaken,
 )
-from gateway.walk.ports import BlobsPort, Case, OwnPaths, RecordsPort
+from gateway.walk.ports import BlobsPort, OrderedLedger, RecordsPort
 from inference.forecast.forecast import Forecast
 from inference.snapshot import Snapshot, snapshot_from_document
+from inference.speculation.seeds import decision_seed, prompt_label
 from risk.forms.documents import value_of
 from risk.state.paths.marginal import Marginal
 
@@ -44,28 +48,19 @@ class StandingForecast:
 
     Attributes:
         named: the attempt that made it, as a decision names it.
+        seed: of its samples, which nobody chose.
         gjr, news: None where there is no such twin.
         paths: the paths by the kind of their record; empty under a policy of format 1.
     """
 
     named: ForecastNamed
     snapshot: Snapshot
+    seed: bytes
     target: Forecast
     placebo: Forecast
     gjr: Forecast | None
     news: NewsTwinMade | None
     paths: Mapping[Kind, Marginal]
-
-    def paths_of(self, kind: Kind, case: Case) -> OwnPaths | None:
-        """Return the paths of target or twin for one decision; None where none are on record.
-
-        The news twin's stand beside the targets' of other instruments.
-        """
-        found = self.paths.get(kind)
-        if found is None or case.taken_seq is None:
-            return None
-        beside = Kind.FORECAST_MADE if kind is Kind.NEWS_TWIN_MADE else kind
-        return OwnPaths(kind=beside, seq=case.taken_seq, marginal=found)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,13 +88,21 @@ class _Turn:
 
 
 @dataclass(slots=True)
+class _Naming:
+    """Who lists or names an instrument's forecast, and whether the last record may yet come."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    in_doubt: bool = False
+
+
+@dataclass
 class ForecastsOnRecord:
     """Every forecast's attempts, and the newest forecasts as values; safe from any thread."""
 
     reader: LedgerReader
-    _stands: dict[str, str] = field(default_factory=dict)
+    _stands: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
     _newest: dict[str, str] = field(default_factory=dict)
-    _naming: dict[str, threading.Lock] = field(default_factory=dict)
+    _naming: dict[str, _Naming] = field(default_factory=dict)
     _found: dict[str, ForecastHistory] = field(default_factory=dict)
     _kept: OrderedDict[str, StandingForecast] = field(default_factory=OrderedDict)
     _makers: dict[str, _Turn] = field(default_factory=dict)
@@ -126,19 +129,42 @@ class ForecastsOnRecord:
                 if not turn.users:
                     self._makers.pop(forecast_id, None)
 
-    def naming(self, instrument: str) -> threading.Lock:
-        """Return the lock under which an instrument's standing forecast is listed or named.
+    @contextmanager
+    def naming(self, instrument: str, ledger: OrderedLedger) -> Iterator[None]:
+        """Hold the lock under which an instrument's standing forecast is listed or named.
 
-        What stands when a decision looks still stands when it is on record that it looked.
+        What stands when a decision looks still stands when it is on record that it looked. An
+        append that had no answer in time is decided before anybody looks again.
+
+        Raises:
+            audit.errors.AuditError: it is still in doubt, or the ledger has stopped.
         """
         with self._lock:
-            return self._naming.setdefault(instrument, threading.Lock())
+            turn = self._naming.setdefault(instrument, _Naming())
+        with turn.lock:
+            if turn.in_doubt:
+                ledger.resolve(f"instrument/{instrument}", "")  # answered in the appends' order
+                turn.in_doubt = False
+            try:
+                yield
+            except LedgerTimeoutError as error:
+                turn.in_doubt = error.written is None
+                raise
 
     def stands(self, instrument: str) -> str:
         """Return the id of the forecast that stands for an instrument, by its index; or nothing."""
         with self._lock:
             self._read(self.reader.head().size)
-            return self._stands.get(instrument, "")
+            lines = self._stands.get(instrument)
+            return lines[-1][1] if lines else ""
+
+    def stood(self, instrument: str, before: int) -> tuple[str, int] | None:
+        """Return id and attempt of the forecast that stood before a record; None if none did."""
+        with self._lock:
+            self._read(before)
+            lines = self._stands.get(instrument, [])
+            place = bisect_left(lines, (before, "", 0))
+            return lines[place - 1][1:] if place else None
 
     def attempts(self, forecast_id: str) -> ForecastHistory | None:
         """Return the attempts at a forecast by every record committed so far."""
@@ -172,6 +198,19 @@ class ForecastsOnRecord:
         named = ForecastNamed(forecast_id=forecast_id, forecast_attempt=found.made)
         return self.keep(standing_of(self.reader.records(stream=named.stream), self.reader.blob))
 
+    def made(self, forecast_id: str, attempt: int) -> StandingForecast:
+        """Return the forecast of an attempt that is made.
+
+        Raises:
+            ValueError: a record or a blob of it is missing.
+        """
+        with self._lock:
+            kept = self._kept.get(forecast_id)
+            if kept is not None and kept.named.forecast_attempt == attempt:
+                return kept
+        named = ForecastNamed(forecast_id=forecast_id, forecast_attempt=attempt)
+        return standing_of(self.reader.records(stream=named.stream), self.reader.blob)
+
     def keep(self, forecast: StandingForecast) -> StandingForecast:
         """Keep a forecast as a value; return it."""
         with self._lock:
@@ -193,7 +232,8 @@ class ForecastsOnRecord:
             )
             if listed.stands:
                 known.made = listed.attempt
-                self._stands[listed.instrument] = listed.forecast_id
+                line = (record.seq, listed.forecast_id, listed.attempt)
+                self._stands.setdefault(listed.instrument, []).append(line)
             if listed.event == AGAIN:
                 known.again += 1
                 continue
@@ -209,11 +249,13 @@ def standing_of(records: Iterable[Record], blob: Callable[[str], bytes | None]) 
         ValueError: a record or a blob of it is missing.
     """
     first = {record.kind: record for record in records}
-    missing = {Kind.SNAPSHOT_TAKEN, Kind.FORECAST_MADE, Kind.PLACEBO_MADE} - first.keys()
+    needed = {Kind.FORECAST_REQUESTED, Kind.FORECAST_MADE, Kind.PLACEBO_MADE}
+    missing = {Kind.SNAPSHOT_TAKEN, *needed} - first.keys()
     if missing:
         message = f"the forecast has no {min(missing).value}"
         raise ValueError(message)
     taken, made = SnapshotTaken.of(first[Kind.SNAPSHOT_TAKEN]), first[Kind.FORECAST_MADE]
+    asked = ForecastRequested.of(first[Kind.FORECAST_REQUESTED])
     target, placebo = ForecastMade.of(made), PlaceboMade.of(first[Kind.PLACEBO_MADE])
     gjr = GjrMade.of(first[Kind.GJR_MADE]) if Kind.GJR_MADE in first else None
     news = NewsTwinMade.of(first[Kind.NEWS_TWIN_MADE]) if Kind.NEWS_TWIN_MADE in first else None
@@ -231,6 +273,9 @@ def standing_of(records: Iterable[Record], blob: Callable[[str], bytes | None]) 
             of_leaf=made.leaf.hex(),
         ),
         snapshot=snapshot_from_document(json.loads(_bytes(blob, taken.snapshot_blob))),
+        seed=decision_seed(
+            bytes.fromhex(asked.seed_root), prompt_label(asked.prompt_ids), taken.attempt
+        ),
         target=value_of(Forecast, target.forecast),
         placebo=value_of(Forecast, placebo.forecast),
         gjr=None if gjr is None or gjr.forecast is None else value_of(Forecast, gjr.forecast),

@@ -3,7 +3,7 @@
 Not here: sampling (`inference`), the decision itself (`gateway.walk.decision`).
 
     agreed   an engine that samples only once its build and model are on record
-    joining  the paths of the whole book, from the forecasts on record
+    joint    the paths of the whole book, joined once per set of standing forecasts
     placebo  a twin's decision: the table model's beside every one, and the GJR twin's
     planning how much a forecast samples, and in which mode
     gjr      the twin that simulates GJR, of every decision with a fitted scale

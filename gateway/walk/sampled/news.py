@@ -22,9 +22,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.decision import Words
-from gateway.walk.ports import Case, Forecasting, OwnPaths, Tools
+from gateway.walk.ports import Case, Forecasting, Tools
 from gateway.walk.projections.forecasts import StandingForecast
-from gateway.walk.sampled.joining import Joining
+from gateway.walk.sampled.joint import Joining
 from gateway.walk.sampled.planning import trajectory_policy
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
@@ -180,7 +180,7 @@ def what_words_did(
     sizing: Sizing,
     book: Book,
     quote: Quote,
-    joining: Callable[[OwnPaths | None], Joining],
+    joining: Callable[[StandingForecast, Kind, Case], Joining],
 ) -> Words:
     """Return what the narrative changed in a decision, for its record.
 
@@ -191,7 +191,7 @@ def what_words_did(
         return {"result": journal.NO_NEWS}
     if twin.forecast is None:
         return {"result": "missing", "reason": twin.missing}
-    joined = joining(forecast.paths_of(Kind.NEWS_TWIN_MADE, case))(book)
+    joined = joining(forecast, Kind.NEWS_TWIN_MADE, case)(book)
     blanked = value_of(Forecast, twin.forecast)
     blank = case.propose(blanked, book, quote, None if joined is None else joined.paths)
     own, other = twin.own_shortfall_1e8 or 0, twin.shortfall_1e8 or 0

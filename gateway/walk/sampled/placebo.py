@@ -22,7 +22,7 @@ from gateway.walk.journal.decision import (
 from gateway.walk.journal.verdict import result_of
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.book import Twin
-from gateway.walk.sampled.joining import Joining, unjoined
+from gateway.walk.sampled.joint import Joining, unjoined
 from inference.forecast.forecast import Forecast
 from risk.forms.documents import document_of
 from risk.intent import Intent, Side

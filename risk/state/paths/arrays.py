@@ -9,7 +9,7 @@ Rules:
   is sized and again before it leaves.
 - The name of paths is the SHA-256 of a line of JSON and a line feed, then of every move: instrument
   by instrument, step by step, path by path, each a signed little-endian number. The line is the
-  list of tag, as-of, bar, template's digest, symbols, steps, paths, and bytes of a number (4 or 8).
+  list of tag, as-of, bar, rule's digest, symbols, steps, paths, and bytes of a number (4 or 8).
 """
 
 import marshal
@@ -277,7 +277,7 @@ def _named(paths: BookPaths, stacked: NDArray[np.signedinteger[Any]]) -> PathArr
     """Return the arrays of moves of shape [instruments, steps, paths], with their name."""
     block = np.ascontiguousarray(stacked)
     symbols = [one.symbol for one in paths.instruments]
-    heads = (paths.as_of_us, paths.bar_us, paths.template_digest, symbols)
+    heads = (paths.as_of_us, paths.bar_us, paths.rule_digest, symbols)
     size = block.itemsize
     digest = ""
     if _exact(paths, symbols):
@@ -301,7 +301,7 @@ def _named(paths: BookPaths, stacked: NDArray[np.signedinteger[Any]]) -> PathArr
 def _exact(paths: BookPaths, symbols: Sequence[object]) -> bool:
     """Return whether what stands beside the moves is of its types."""
     numbers = type(paths.as_of_us) is int and type(paths.bar_us) is int
-    texts = {str}.issuperset(map(type, (paths.template_digest, *symbols)))
+    texts = {str}.issuperset(map(type, (paths.rule_digest, *symbols)))
     return numbers and texts and type(paths.instruments) is tuple
 
 

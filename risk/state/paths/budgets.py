@@ -26,6 +26,7 @@ class HorizonLimits(PolicyModel):
         errors_added: Standard errors added to each estimate, in 1/10,000; 16,449 is 95 %.
         joint_paths_min: Paths below which an estimate says nothing.
         joint_paths_age_max: Age of the oldest forecast among the paths.
+        joint_correlation: What two instruments without enough of a common past count as.
     """
 
     shortfall_max: Annotated[BasisPoints, Looser.HIGHER]
@@ -33,6 +34,7 @@ class HorizonLimits(PolicyModel):
     errors_added: Annotated[BasisPoints, Looser.LOWER]
     joint_paths_min: Annotated[Count, Looser.LOWER]
     joint_paths_age_max: Annotated[Micros, Looser.HIGHER]
+    joint_correlation: Annotated[BasisPoints, Looser.LOWER]
 
 
 class Binding(StrEnum):

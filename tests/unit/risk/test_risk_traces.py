@@ -79,7 +79,7 @@ def test_an_outsider_makes_the_name_of_joint_paths() -> None:
     for one, size in ((paths, 4), (wider, 8)):
         first = one.instruments[0].moves_1e8
         symbols = [each.symbol for each in one.instruments]
-        line = ["countersign.paths/2", one.as_of_us, one.bar_us, one.template_digest, symbols]
+        line = ["countersign.paths/2", one.as_of_us, one.bar_us, one.rule_digest, symbols]
         head = json.dumps([*line, len(first[0]), len(first), size], separators=(",", ":"))
         rows = [each.moves_1e8 for each in one.instruments]
         numbers = [path[step] for moves in rows for step in range(len(first[0])) for path in moves]

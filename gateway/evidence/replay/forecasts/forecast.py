@@ -408,6 +408,7 @@ def _standing(past: ForecastPast, record: Record) -> StandingForecast:
             of_leaf=made.leaf.hex(),
         ),
         snapshot=own.snapshot,
+        seed=past.requested(record).seed,
         target=past.sampled.forecast,
         placebo=past.placebo,
         gjr=past.gjr,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import NO_HOOKS, Guard, Hooks, Lane
 from audit.store.reader import LedgerReader
-from gateway.walk.ports import LedgerPort
+from gateway.walk.ports import OrderedLedger
 
 Key = tuple[str, str]
 
@@ -38,9 +38,9 @@ def stands_for(idem_key: str, recorded: str) -> bool:
 
 
 class OwnKeys:
-    """A `LedgerPort` that appends around the keys of disavowed rows."""
+    """An `OrderedLedger` that appends around the keys of disavowed rows."""
 
-    def __init__(self, ledger: LedgerPort, reader: LedgerReader) -> None:
+    def __init__(self, ledger: OrderedLedger, reader: LedgerReader) -> None:
         """Read which keys are taken from a reader of the same log."""
         self._ledger = ledger
         self._reader = reader
@@ -63,6 +63,10 @@ class OwnKeys:
         return self._ledger.append(
             *drafts, lane=lane, guard=guard, timeout_s=timeout_s, hooks=hooks
         )
+
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
+        """Return the record under a draft's key, or None, once every append before is decided."""
+        return self._ledger.resolve(stream, own_key(stream, idem_key, self._taken), timeout_s)
 
     def put_blob(self, data: bytes) -> str:
         """Store content-addressed bytes."""

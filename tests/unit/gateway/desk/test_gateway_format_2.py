@@ -17,7 +17,8 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.policies import policy
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
-from gateway.walk.sampled.joining import PathsOnRecord
+from gateway.walk.projections.forecasts import ForecastsOnRecord
+from gateway.walk.sampled.joint import JointPaths
 from risk.forms.canonical import canonical_bytes
 from risk.policy.policy import Policy, policy_document
 from risk.rules.catalogue import CONDUCT
@@ -113,13 +114,18 @@ def test_the_paths_of_the_whole_book_are_on_record_and_a_replay_makes_them_again
     desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
     desk.small.play(6)
     proposed = [*desk.log.records(kinds=(Kind.INTENT_PROPOSED,))]
-    named = [one.body["paths"]["sources"] for one in proposed]
-    others = [{source["instrument"] for source in sources} for sources in named]
-    assert others == [set(), {"SPXN"}, {"NDXN"}, {"SPXN"}, {"NDXN"}, {"SPXN"}]
-    source = named[-1][0]
-    found = {one.seq: one for one in desk.log.records(kinds=(Kind.FORECAST_MADE,))}
-    made = found[source["seq"]]
-    assert made.body["paths_blob"] == source["paths_blob"]
+    named = [one.body["paths"].get("joint") for one in proposed]
+    assert [one is not None for one in named] == [False, True, True, True, True, True]
+    joined = {one.seq: one for one in desk.log.of_kind(Kind.PATHS_JOINED)}
+    made = {one.seq: one for one in desk.log.of_kind(Kind.FORECAST_MADE)}
+    for one, said in zip(proposed, named, strict=True):
+        if said is not None:
+            record = joined[said["of_seq"]]
+            assert (record.leaf.hex(), record.seq < one.seq) == (said["of_leaf"], True)
+            assert record.body["digest"] == one.body["paths"]["digest"]
+            members = record.body["members"]
+            assert [member["instrument"] for member in members] == ["NDXN", "SPXN"]
+            assert all(made[m["of_seq"]].leaf.hex() == m["of_leaf"] for m in members)
     budgets = proposed[-1].body["sizing"]["budgets"]
     assert budgets["paths_digest"] == proposed[-1].body["paths"]["digest"]
     for one in proposed:
@@ -144,7 +150,9 @@ def test_without_paths_of_what_is_held_the_strategy_makes_no_order(
     """The other instrument's forecast is on record, and its paths cannot be read."""
     desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
     section = desk.small.desk.own.section
-    monkeypatch.setattr(section, "paths", PathsOnRecord(NoBlobs(desk.log)))
+    forecasts = ForecastsOnRecord(cast("LedgerReader", NoBlobs(desk.log)))
+    blind = JointPaths(forecasts, lambda: section.policy, lambda draft: desk.log.append(draft)[0])
+    monkeypatch.setattr(section, "paths", blind)
     desk.small.play(2)
     first, second = desk.log.records(kinds=(Kind.INTENT_PROPOSED,))
     assert first.body["intent"] is not None

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import cast
@@ -13,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from audit.errors import LedgerWriteError
+from audit.errors import LedgerTimeoutError, LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from gateway.desk.officers import stops as stopping
 from gateway.evidence.replay.replay import replay
 from gateway.feeds.sessions import load_playback
-from gateway.walk.forecast import seal_open_forecasts
+from gateway.walk.forecast import forecast, seal_open_forecasts
 from gateway.walk.journal.decision import ForecastNamed, ForecastTaken
 from gateway.walk.journal.forecast import (
     ForecastListed,
@@ -29,6 +30,7 @@ from gateway.walk.journal.forecast import (
     forecast_id,
     inputs_of,
 )
+from gateway.walk.ports import OrderedLedger
 from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import SampleRequest, Samples
@@ -116,12 +118,14 @@ def test_what_is_named_is_what_stands_when_it_is_named(desk: MemoryDesk) -> None
     desk.ask()
     with pytest.MonkeyPatch.context() as patch:
 
-        def naming(known: ForecastsOnRecord, instrument: str) -> threading.Lock:
+        def naming(
+            known: ForecastsOnRecord, instrument: str, ledger: OrderedLedger
+        ) -> AbstractContextManager[None]:
             patch.undo()
             desk.other_inputs()
             desk.ask()
             market.open_session(stale)
-            return sound(known, instrument)
+            return sound(known, instrument, ledger)
 
         patch.setattr(ForecastsOnRecord, "naming", naming)
         desk.ask()
@@ -130,6 +134,52 @@ def test_what_is_named_is_what_stands_when_it_is_named(desk: MemoryDesk) -> None
     replay(cast("LedgerReader", desk.log), TABLE, last.decision_id)
     standing = [one.forecast_id for one in listed(desk) if one.stands]
     assert standing[-1] == last.forecast_id
+
+
+def test_inputs_that_were_looked_at_before_newer_ones_stood_do_not_stand_again(
+    desk: MemoryDesk,
+) -> None:
+    """A basket's later leg was looked at before another wish had a newer forecast made."""
+    own, market = desk.small.desk.own, desk.small.desk.own.market
+    usual = market.session("SPXN")
+    desk.ask()
+    early = desk.small.desk.case_of(AGENT, desk.request())
+    desk.other_inputs()
+    desk.ask()
+    newer = taken(desk)[-1].forecast_id
+    lines = len(listed(desk))
+    found = forecast(early, own.tools, own.section)
+    assert isinstance(found, StandingForecast)
+    assert (found.named.forecast_id, len(listed(desk))) == (newer, lines)
+    market.open_session(usual)
+    desk.ask()
+    assert [one.event for one in listed(desk)[lines:]] == ["again"], "who looks now finds them back"
+
+
+def test_nobody_lists_or_names_while_an_append_is_in_doubt(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, log = desk.small.desk.own.section.forecasts, cast("OrderedLedger", desk.log)
+    asked = list[tuple[str, str]]()
+
+    def resolve(stream: str, idem_key: str) -> None:
+        asked.append((stream, idem_key))
+        if len(asked) == 1:
+            raise LedgerTimeoutError("not known yet", written=None)
+
+    monkeypatch.setattr(log, "resolve", resolve)
+    for written, doubtful in ((False, False), (None, True)):
+        with pytest.raises(LedgerTimeoutError), known.naming("SPXN", log):
+            raise LedgerTimeoutError("late", written=written)
+        if doubtful:
+            with (
+                pytest.raises(LedgerTimeoutError, match="not known yet"),
+                known.naming("SPXN", log),
+            ):
+                raise AssertionError("looked while it was in doubt")
+        with known.naming("SPXN", log), known.naming("NDXN", log):
+            pass
+    assert len(asked) == 2
 
 
 def test_who_asks_meanwhile_waits_for_the_one_that_is_made(desk: MemoryDesk) -> None:

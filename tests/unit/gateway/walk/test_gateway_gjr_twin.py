@@ -15,7 +15,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.policies import policy
 from gateway.walk.journal.decision import ForecastTaken, book_digest
-from gateway.walk.ports import Afterwards, Begun, LedgerPort
+from gateway.walk.ports import Afterwards, Begun, OrderedLedger
 from gateway.walk.projections.book import Twin
 from gateway.walk.projections.forecasts import decision_records
 from gateway.walk.sampled import gjr
@@ -144,7 +144,7 @@ def test_nothing_of_it_can_be_forged(played: MemoryDesk) -> None:
 def test_a_replay_finds_that_it_is_missing(tmp_path: Path, kind: Kind) -> None:
     desk = scaled_desk(tmp_path)
     own = desk.small.desk.own
-    silent = cast("LedgerPort", Silent(desk.log, kind))
+    silent = cast("OrderedLedger", Silent(desk.log, kind))
     desk.small.desk.own = replace(own, tools=replace(own.tools, ledger=silent))
     desk.small.play(1)
     (stream,) = [one.stream for one in desk.log.of_kind(Kind.FORECAST_MADE)]
@@ -160,13 +160,13 @@ def test_its_paths_are_on_record_and_joined_with_its_own(
     signed.write_bytes(canonical_bytes(policy_document(gathered_policy())))
     monkeypatch.setattr(policy, "SHIPPED", signed)
     desk = scaled_desk(tmp_path, 4)
-    twins = {one.seq: one.body["paths_blob"] for one in desk.log.of_kind(Kind.GJR_MADE)}
-    assert all(desk.log.blob(blob) for blob in twins.values())
-    judged = [one.body.get("paths") for one in desk.log.of_kind(Kind.GJR_JUDGED)]
-    sources = [one for paths in judged if paths for one in paths["sources"]]
-    assert sources
-    assert {one["seq"] for one in sources} <= set(twins)
-    assert all(twins[one["seq"]] == one["paths_blob"] for one in sources)
+    assert all(desk.log.blob(one.body["paths_blob"]) for one in desk.log.of_kind(Kind.GJR_MADE))
+    judged = [one.body.get("paths") or {} for one in desk.log.of_kind(Kind.GJR_JUDGED)]
+    named = {one["joint"]["of_seq"] for one in judged if "joint" in one}
+    sets = [one for one in desk.log.of_kind(Kind.PATHS_JOINED) if one.seq in named]
+    assert sets
+    for one in sets:
+        assert {member["paths"] for member in one.body["members"]} == {Kind.GJR_MADE.value}
     for one in desk.log.of_kind(Kind.GJR_MADE):
         replayed(desk, one.stream)
 
