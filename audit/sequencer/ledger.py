@@ -48,6 +48,7 @@ from audit.sequencer.sequencer import Sequencer
 from audit.signers.file import Signer
 from audit.store.blobs import Blobs
 from audit.store.connection import Pool, Store
+from audit.store.recent import RecentRecords
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
 from audit.tlog.checkpoint import Checkpoint
@@ -101,6 +102,7 @@ class Ledger:
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
         self._news: SimpleQueue[tuple[Record, ...] | None] = SimpleQueue()
         self._closing = threading.Event()
+        self.recent = RecentRecords(position.size)
         self._sequencer = Sequencer(
             store=store,
             reopen=lambda wait_s: Store(config.dsn, origin, wait_s, self._watchdog),
@@ -111,6 +113,7 @@ class Ledger:
             watch=ClockWatch(clock, config.clock_source, position.recorded_at_us),
             on_step=on_step,
             on_commit=self._pass_on,
+            recent=self.recent,
             on_stop=self._stopped,
         )
         self._threads = [

@@ -39,6 +39,7 @@ from audit.sequencer.lanes import Append, Hooks, Lanes, Request
 from audit.sequencer.promise import wake
 from audit.store.connection import Store
 from audit.store.pipe import CommitOutcome
+from audit.store.recent import RecentRecords
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
 
@@ -67,13 +68,14 @@ class Sequencer:
         watch: ClockWatch,
         on_step: Callable[[str], None],
         on_commit: Callable[[tuple[Record, ...]], None],
+        recent: RecentRecords,
         on_stop: Callable[[], None],
     ) -> None:
         """Take over a store whose head is `position`.
 
         `reopen` makes a new store, waiting so many seconds for the lock. `on_step` is called at
         named steps, for crash tests; `on_commit` with each batch's records in order, after its
-        callers; `on_stop` once, when nothing is written any more.
+        callers, before whom `recent` has them; `on_stop` once, when nothing is written any more.
         """
         self._store = store
         self._reopen = reopen
@@ -84,6 +86,7 @@ class Sequencer:
         self._watch = watch
         self._on_step = on_step
         self._on_commit = on_commit
+        self._recent = recent
         self._on_stop = on_stop
         self._flight: Builder | None = None
         self._flying: list[Request] = []
@@ -343,7 +346,9 @@ class Sequencer:
             self._on_step(AFTER_COMMIT)
         if builder.attested:
             self._watch.recorded()
-        self._position = builder.advance()
+        position = builder.advance()
+        self._recent.landed(builder.batch.rows, position.size)
+        self._position = position
         self._untold.append(builder)
 
     def _tell(self) -> None:

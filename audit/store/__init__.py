@@ -11,6 +11,7 @@ Not here: the order of records, policy, HTTP.
     blobs       bytes too long for a record, stored before it
     tiles       tiles over the database: full ones stored, partial ones made on request
     row_judge   rows checked against a row key as they are read
+    recent      the newest records, kept by the process that commits them
     reader      the read side: records, blobs, heads and proofs
     catalog     whether the tables still match the migrations
 """

@@ -5,6 +5,7 @@ tiles.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -15,6 +16,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import RowKey
 from audit.store.connection import HEAD_SQL, LogHead, Pool
+from audit.store.recent import RecentRecords
 from audit.store.row_judge import RowJudge, disavowal_on, refuse_gaps
 from audit.store.tables import READER_ROLE, RECORD_SQL, record_from_row
 from audit.store.tiles import TileStore
@@ -42,16 +44,23 @@ class LedgerReader:
     """
 
     def __init__(
-        self, dsn: str, timeout_s: float = _TIMEOUT_S, *, row_key: RowKey | None = None
+        self,
+        dsn: str,
+        timeout_s: float = _TIMEOUT_S,
+        *,
+        row_key: RowKey | None = None,
+        recent: RecentRecords | None = None,
     ) -> None:
         """Connect to nothing yet; the user may `SET ROLE countersign_reader`.
 
         `timeout_s` is for one query. `row_key` checks every record before it is returned; it is
         required if answers lead to an effect. None returns what is stored, whoever wrote it.
+        `recent` is the end of the log that this process writes; it answers what it can.
         """
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
         self._timeout_s = timeout_s
+        self._recent = recent
         self.row_key = row_key
         self._judge = None if row_key is None else RowJudge(row_key, self._rows)
         self.tiles = TileStore(self._rows)
@@ -73,6 +82,18 @@ class LedgerReader:
             RowRefusedError: with a row key: a row is not the gateway's.
             LedgerUnsafeError: with a row key and without a filter: a record is missing.
         """
+        kinds = None if kinds is None else tuple(kinds)
+        if (
+            self._recent is not None
+            and (
+                found := self._recent.between(
+                    after_seq, before_seq, stream=stream, kinds=kinds, account=account
+                )
+            )
+            is not None
+        ):
+            yield from islice(reversed(found) if newest_first else found, limit)
+            return
         wanted = None if kinds is None else [kind.value for kind in kinds]
         left = limit
         whole = stream is None and kinds is None and account is None and not newest_first
@@ -153,6 +174,10 @@ class LedgerReader:
         if not rows:
             raise LedgerError("the ledger has no head yet")
         return LogHead(*rows[0])
+
+    def log_size(self) -> int:
+        """Return the number of committed records."""
+        return self._size() if self._recent is None else self._recent.size
 
     def checkpoints(
         self, *, limit: int | None = None, newest_first: bool = True

@@ -245,7 +245,7 @@ def read_statement(reader: LedgerReader, account: str, day: str) -> DayStatement
     runs = account_runs(reader)
     if account not in runs:
         raise RequestError(problem=f"no account {account[:64]}: {', '.join(sorted(runs))}")
-    size = reader.head().size
+    size = reader.log_size()
     records = reader.records(kinds=BOOK_KINDS, account=account, before_seq=size)
     return statement_of(runs[account], records, day, size)
 

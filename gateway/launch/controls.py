@@ -200,7 +200,7 @@ def enter_mode(plan: Plan, reader: LedgerReader, orders: Orders) -> tuple[Draft,
         limits=limits,
         model=load_pair(plan.settings.engine.model).manifest_digest,
     )
-    log = log_id(reader, plan.origin) if reader.head().size else f"{plan.origin}#new"
+    log = log_id(reader, plan.origin) if reader.log_size() else f"{plan.origin}#new"
     signatures = refuse_mode(
         wanted,
         history,

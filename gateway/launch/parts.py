@@ -148,7 +148,7 @@ def open_ledger(
     )
     stack.callback(lambda: rows.saw(ledger.size))  # once it is closed
     stack.callback(ledger.close)
-    reader = LedgerReader(dsn, row_key=rows.settle(ledger))
+    reader = LedgerReader(dsn, row_key=rows.settle(ledger), recent=ledger.recent)
     stack.callback(reader.close)
     record_changes(ledger, reader, plan.state.ledger_key, plan.signer.vkey)
     publishing.start(ledger)

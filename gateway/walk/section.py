@@ -265,7 +265,7 @@ class Section:
 
     def stops_now(self) -> tuple[Stop, ...]:
         """Return the stops in force by every record committed so far."""
-        self.stops.read(self._reader.head().size)
+        self.stops.read(self._reader.log_size())
         return self.stops.in_force()
 
     def send_end(self) -> deadlines.Moment:
@@ -385,13 +385,13 @@ class Section:
 
     def _firm(self) -> FirmBooks:
         """Return the books of every account, each as folded at this moment."""
-        head = self._reader.head().size - 1
+        head = self._reader.log_size() - 1
         folds = [self._advance(fold, head) for fold in self._folds.values()]
         return firm_books(folds, self.differences.open())
 
     def _advance(self, fold: BasisFold, head: int | None = None) -> BasisFold:
         """Fold the records committed since, until `head`, and the kill epoch."""
-        head = self._reader.head().size - 1 if head is None else head
+        head = self._reader.log_size() - 1 if head is None else head
         if head > fold.basis_seq:
             for record in self._reader.records(
                 kinds=fold.kinds,

@@ -164,6 +164,10 @@ class MemoryLedger:
         """Return a blob."""
         return self._blobs.get(digest)
 
+    def log_size(self) -> int:
+        """Return the number of records."""
+        return self.head().size
+
     def head(self) -> LogHead:
         """Return where the log ends."""
         with self._lock:

@@ -300,7 +300,7 @@ def _conclude(desk: Desk, basket: _OpenBasket) -> BasketOutcome:
 
 def _caught_up(desk: Desk) -> int:
     """Return the newest record once the standings have it."""
-    head = desk.own.reader.head().size - 1
+    head = desk.own.reader.log_size() - 1
     newest = desk.own.reader.record(head)
     if newest is not None:
         desk.own.orders.catch_up((newest,))

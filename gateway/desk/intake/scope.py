@@ -250,7 +250,7 @@ class Scopes:
         return any(IntentReceived.of(one).flattens for one in received)
 
     def _catch_up(self) -> None:
-        self._mandates.read(self.reader.head().size)
+        self._mandates.read(self.reader.log_size())
 
 
 def _alive(caller: Caller, now_us: int) -> None:

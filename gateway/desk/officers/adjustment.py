@@ -151,7 +151,7 @@ def adjust(own: DeskParts, actor: str, request: AdjustRequest) -> dict[str, Any]
     # a crash before leaves every book as it was, a crash after leaves all adjusted: it is one batch
     records = own.section.adjust(request.account or accounts[0], drafts)
     own.orders.catch_up(records)
-    own.section.differences.read(own.reader.head().size)
+    own.section.differences.read(own.reader.log_size())
     for record in records:
         own.market.take_adjusted(BookAdjusted.of(record))
     return {"ref": request.ref, "seqs": [record.seq for record in records], "again": False}

@@ -81,7 +81,7 @@ def terms_of(request: ResolveRequest) -> dict[str, JSON]:
 
 def listed(own: DeskParts) -> dict[str, Any]:
     """Return the log id and the open differences, for display and for a statement."""
-    own.section.differences.read(own.reader.head().size)
+    own.section.differences.read(own.reader.log_size())
     return {
         "log_id": log_id(own.reader, own.origin),
         "open": [_document(own, one) for one in own.section.differences.open()],
@@ -123,7 +123,7 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
         ResolutionRefusedError: the difference is not open, the request lacks something, or the
             order that it ends is unknown or has ended.
     """
-    own.section.differences.read(own.reader.head().size)
+    own.section.differences.read(own.reader.log_size())
     found = next((d for d in own.section.differences.open() if d.seq == seq), None)
     if found is None:
         raise ResolutionRefusedError(
@@ -165,7 +165,7 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
     )
     # a crash before leaves the difference open, a crash after leaves it resolved: it is one batch
     own.orders.catch_up(own.tools.ledger.append(*drafts, lane=Lane.URGENT))
-    own.section.differences.read(own.reader.head().size)
+    own.section.differences.read(own.reader.log_size())
     return {"seq": seq, "right": request.right, "adjustment": adjustment}
 
 

@@ -40,7 +40,7 @@ def resume_statement(log: str, stop_ids: Sequence[str]) -> bytes:
 
 def stops_state(own: DeskParts) -> dict[str, Any]:
     """Return the stops in force, who pressed them, and the statement that ends all of them."""
-    own.section.stops.read(own.reader.head().size)
+    own.section.stops.read(own.reader.log_size())
     found = own.section.stops.open()
     state: dict[str, Any] = {
         "in_force": [stop.value for stop in own.section.stops.in_force()],
@@ -79,7 +79,7 @@ def resume(
         StopRefusedError: a stop is another person's and no officer signed, or none is in force.
     """
     stops = own.section.stops
-    stops.read(own.reader.head().size)
+    stops.read(own.reader.log_size())
     found = [one for one in stops.open() if stop in {None, one.stop}]
     if not found:
         raise StopRefusedError(problem="no such stop is in force: countersign stops")

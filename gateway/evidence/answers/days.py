@@ -181,7 +181,7 @@ class FlowDays:
                 self._seq = first_seq(reader, begins) - 1
                 self._tally = DayTally()
                 self._fold = FlowFold(self._tally)
-            size = reader.head().size
+            size = reader.log_size()
             found = reader.records(kinds=FLOW_KINDS, after_seq=self._seq, before_seq=size)
             for record in found:
                 self._fold.take(record)
@@ -226,7 +226,7 @@ def first_seq(reader: LedgerReader, time_us: int) -> int:
 
     Recorded times never go back, so it halves the log: about 30 reads of one record.
     """
-    low, high = 0, reader.head().size
+    low, high = 0, reader.log_size()
     while low < high:
         middle = (low + high) // 2
         record = next(reader.records(after_seq=middle - 1, before_seq=high, limit=1), None)

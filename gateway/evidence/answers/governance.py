@@ -151,7 +151,7 @@ def overrides_answer(reader: LedgerReader) -> RecordedAnswer:
 
 def deletions_answer(reader: LedgerReader) -> RecordedAnswer:
     """Answer whether anything was deleted: what was erased on record, and whether a row lacks."""
-    size, held = reader.head().size, sum(reader.kind_counts().values())
+    size, held = reader.log_size(), sum(reader.kind_counts().values())
     whole = f"all {size} records are there: numbers 0 to {size - 1}, none is missing"
     if held != size:
         whole = f"{size - held} of {size} records are missing: run countersign fsck"

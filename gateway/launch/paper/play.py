@@ -198,7 +198,7 @@ def _finish(
     app.ledger.checkpoint_now()
     progress.show("verify     reading the whole ledger")
     report = verify_database(app.dsn, own_vkeys(plan.state.ledger_key), now_us=clock.wall_us())
-    size = app.reader.head().size
+    size = app.reader.log_size()
     decisions = summary["decisions"]
     summary |= {
         "ledger_size": size,

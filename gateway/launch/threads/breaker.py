@@ -68,7 +68,7 @@ class BreakerWatch:
         Raises:
             AuditError: the ledger does not answer, or takes no stop; the next call tries again.
         """
-        size = self._reader.head().size
+        size = self._reader.log_size()
         if self._since is None:
             self._since = size
         for record in self._reader.records(kinds=WATCHED, after_seq=self._seq, before_seq=size):

@@ -109,7 +109,7 @@ class ConductWatch:
         Raises:
             AuditError: the ledger does not answer; the next call goes on from there.
         """
-        size = self.reader.head().size
+        size = self.reader.log_size()
         for record in self.reader.records(kinds=FLOW_KINDS, after_seq=self._seq, before_seq=size):
             for event in self._flow.take(record):
                 self._take(event)

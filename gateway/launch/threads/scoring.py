@@ -55,7 +55,7 @@ class ForecastWatch:
         """
         if self._outcomes is None:
             self._outcomes = Outcomes(self._reader, finished_on_record(self._reader))
-        size = self._reader.head().size
+        size = self._reader.log_size()
         for record in self._reader.records(kinds=SCORE_KINDS, after_seq=self._seq, before_seq=size):
             for one in self._outcomes.take(record):
                 self._due.setdefault(one.draft().idem_key, one)

@@ -154,7 +154,7 @@ class ForecastsOnRecord:
     def stands(self, instrument: str) -> str:
         """Return the id of the forecast that stands for an instrument, by its index; or nothing."""
         with self._lock:
-            self._read(self.reader.head().size)
+            self._read(self.reader.log_size())
             lines = self._stands.get(instrument)
             return lines[-1][1] if lines else ""
 
@@ -169,13 +169,13 @@ class ForecastsOnRecord:
     def attempts(self, forecast_id: str) -> ForecastHistory | None:
         """Return the attempts at a forecast by every record committed so far."""
         with self._lock:
-            self._read(self.reader.head().size)
+            self._read(self.reader.log_size())
             return self._found.get(forecast_id)
 
     def open_attempts(self) -> Iterator[tuple[str, int, str]]:
         """Yield id, number and instrument of each attempt without a seal."""
         with self._lock:
-            self._read(self.reader.head().size)
+            self._read(self.reader.log_size())
             found = [(name, one) for name, one in self._found.items() if one.open]
         for name, one in found:
             yield name, one.count - 1, one.instrument
@@ -183,7 +183,7 @@ class ForecastsOnRecord:
     def newest(self) -> dict[str, str]:
         """Return the stream of each instrument's newest attempt."""
         with self._lock:
-            self._read(self.reader.head().size)
+            self._read(self.reader.log_size())
             return dict(self._newest)
 
     def standing(self, forecast_id: str) -> StandingForecast | None:

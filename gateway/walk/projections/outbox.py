@@ -43,7 +43,7 @@ def history_of(reader: LedgerReader) -> History:
     """Return a function that reads the log's size and the decisions' records below it."""
 
     def read() -> tuple[int, Iterable[Record]]:
-        size = reader.head().size
+        size = reader.log_size()
         records = reader.records(before_seq=size)
         return size, (r for r in records if r.stream.startswith(DECISION_PREFIX))
 

@@ -120,7 +120,7 @@ class BookCheck:
         tools, differences = self._tools, self._tools.books.differences
         found, size = tuple[Found, ...](), 0
         for number in range(TRIES):
-            size = tools.reader.head().size
+            size = tools.reader.log_size()
             self._read(size)
             differences.read(size)
             found = tuple(one for one in self._apart() if differences.is_news(one, healing=False))
@@ -133,7 +133,7 @@ class BookCheck:
         ]
         if drafts:
             tools.ledger.append(*drafts, lane=Lane.URGENT)
-            differences.read(tools.reader.head().size)
+            differences.read(tools.reader.log_size())
         return len(differences.open())
 
     def _read(self, size: int) -> None:

@@ -28,7 +28,7 @@ class Resends:
         word = word_of(raw)
         if word is None or not word.resent:
             return False
-        size = self._reader.head().size
+        size = self._reader.log_size()
         for record in self._reader.records(
             stream=f"session/{self._session}",
             kinds=(Kind.FIX_INBOUND,),

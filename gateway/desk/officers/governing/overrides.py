@@ -152,7 +152,7 @@ def _end(own: DeskParts, found: OverrideLook, outcome: OverrideEnd, actor: str, 
 
 
 def _known(own: DeskParts) -> tuple[OverrideLook, ...]:
-    own.section.stops.read(own.reader.head().size)
+    own.section.stops.read(own.reader.log_size())
     return own.section.stops.overrides.known
 
 

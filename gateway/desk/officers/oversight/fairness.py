@@ -27,7 +27,7 @@ def record_run(own: DeskParts, actor: str, body: FairnessRunBody) -> dict[str, A
         RequestError: its root is not this log's at its size, or other criteria count for its days.
         AuditError: the ledger does not take it.
     """
-    size = own.reader.head().size
+    size = own.reader.log_size()
     if body.size > size or root_of(own.reader, body.size).hex() != body.root:
         raise RequestError(
             problem=f"root {body.root[:16]} is not this log's at size {body.size}: run the tests"

@@ -79,7 +79,7 @@ def end_justification(own: DeskParts, actor: str, ref: str, request: EndRequest)
 
 def justifications(own: DeskParts) -> dict[str, Any]:
     """Return entries and swaps, newest first, whether each entry is in force, and the log id."""
-    now_us, size = own.market.now_us(), own.reader.head().size
+    now_us, size = own.market.now_us(), own.reader.log_size()
     live = {one.ref for one in FairnessSources(own.reader).in_force(size - 1, now_us)}
     return {
         "log_id": log_id(own.reader, own.origin) if size else "",
