@@ -66,6 +66,7 @@ ORDER = (
     "contents.statements.verdicts",
     "contents.statements.forecasts",
     "contents.statements.listings",
+    "contents.statements.joint",
     "contents.statements.orders",
     "contents.statements.governing",
     "contents.statements.adjustments",

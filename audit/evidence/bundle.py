@@ -74,9 +74,10 @@ def build_bundle(
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     harmless = [*opened_sheets(reader, own), *baskets_of(reader, own)]
-    attempts = [*attempts_of(reader, own)]
+    sets = {record.seq: record for record in sets_of(reader, own)}
+    attempts = [*attempts_of(reader, own, [*sets.values()])]
     context += [*harmless, *seeds_of(reader, attempts, checkpoint.size, harmless)]
-    context += indexes_of(reader, own, checkpoint.size, harmless)
+    context += [*sets.values(), *indexes_of(reader, own, sets, checkpoint.size, harmless)]
     for attempt in attempts:
         context += [*attempt, *context_of(reader, attempt)]
     context += [*disavowals, *annotations_of(reader, decision_id)]
@@ -145,12 +146,34 @@ def baskets_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
                     yield found
 
 
-def attempts_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[tuple[Record, ...]]:
+def set_named_in(record: Record) -> int | None:
+    """Return the number of the joint paths that a record names; None where it names none."""
+    paths = record.body.get("paths")
+    joint = paths.get("joint") if isinstance(paths, Mapping) else None
+    return int(str(joint["of_seq"])) if isinstance(joint, Mapping) else None
+
+
+def sets_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the joint paths that a decision and its twins rest on."""
+    for record in own:
+        seq = set_named_in(record)
+        found = None if seq is None else reader.record(seq)
+        if found is not None:
+            yield found
+
+
+def attempts_of(
+    reader: LedgerReader, own: Sequence[Record], sets: Sequence[Record] = ()
+) -> Iterator[tuple[Record, ...]]:
     """Yield the records of each attempt at a forecast that a decision names, and of those before.
 
-    The attempts at one forecast are in their order.
+    It names those that its joint paths, `sets`, are joined from, too. The attempts at one forecast
+    are in their order.
     """
     named: dict[str, int] = {}
+    for member in (one for record in sets for one in record.body["members"]):
+        forecast_id, number = str(member["forecast_id"]), int(str(member["attempt"]))
+        named[forecast_id] = max(number, named.get(forecast_id, 0))
     for record in own:
         if record.kind is Kind.FORECAST_TAKEN and record.body.get("forecast_id"):
             forecast_id = str(record.body["forecast_id"])
@@ -205,22 +228,24 @@ def _line(
 
 
 def indexes_of(
-    reader: LedgerReader, own: Sequence[Record], size: int, given: Sequence[Record] = ()
+    reader: LedgerReader,
+    own: Sequence[Record],
+    sets: Mapping[int, Record],
+    size: int,
+    given: Sequence[Record] = (),
 ) -> Iterator[Record]:
     """Yield the records that show that no forecast was passed over.
 
-    For each forecast that a decision names: its instrument's index from the line by which it stands
-    to the first line after the decision named it. If there is none in the bundle's tree, of `size`,
-    the control stream from the last line on to the next map after the decision, which names no
-    later line. If that reveals something about others, or is long, it is not shown, and the
-    verifier says that it cannot check the end. `given` are in the bundle anyway.
+    For each forecast that a decision names, and each member of its joint paths: its instrument's
+    index from the line by which it stands to the first line after the decision named its own. If
+    there is none in the bundle's tree, of `size`, the control stream from the last line on to the
+    next map after the decision, which names no later line. If that reveals something about others,
+    or is long, it is not shown, and the verifier says that it cannot check the end. `given` are in
+    the bundle anyway.
     """
     harmless = frozenset(record.seq for record in given)
-    for taken in own:
-        if taken.kind is not Kind.FORECAST_TAKEN or taken.body.get("of_seq") is None:
-            continue
-        index, lines = f"instrument/{taken.body['instrument']}", []
-        named = (taken.body.get("forecast_id"), taken.body.get("forecast_attempt", 0))
+    for taken, instrument, named in stood_for(own, sets):
+        index, lines = f"instrument/{instrument}", []
         for line in reader.records(stream=index, before_seq=taken.seq, newest_first=True):
             lines.append(line)
             stands = line.body["event"] in verify.STANDS
@@ -230,6 +255,29 @@ def indexes_of(
         yield from lines
         ends = tuple(after) or (*_index_end(reader, lines[:1], taken, size, harmless),)
         yield from ends
+
+
+def stood_for(
+    own: Sequence[Record], sets: Mapping[int, Record]
+) -> Iterator[tuple[Record, str, tuple[object, object]]]:
+    """Yield each record by which a decision takes a forecast, and what stood then, once.
+
+    What stood is an instrument with its forecast and attempt: the decision's own, and the members
+    of the joint paths that it names until it takes another.
+    """
+    taken: Record | None = None
+    seen: set[tuple[int, str]] = set()
+    for record in own:
+        joined = sets.get(set_named_in(record) or -1)
+        named = [] if joined is None else [(one, "attempt") for one in joined.body["members"]]
+        if record.kind is Kind.FORECAST_TAKEN:
+            taken = None if record.body.get("of_seq") is None else record
+            named = [(record.body, "forecast_attempt")]
+        for one, number in named:
+            instrument = str(one["instrument"])
+            if taken is not None and (taken.seq, instrument) not in seen:
+                seen.add((taken.seq, instrument))
+                yield taken, instrument, (one["forecast_id"], one.get(number, 0))
 
 
 def _index_end(

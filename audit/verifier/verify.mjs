@@ -2361,6 +2361,7 @@ const STATEMENTS = {
   decision: ["decision", "order_allocated"],
   forecast: ["forecast_failed", "forecast_made", "forecast_requested", "forecast_sealed", "forecast_taken", "gjr_made", "intent_proposed", "mode_chosen", "news_twin_made", "placebo_made", "rounds_captured", "snapshot_taken"],
   index: ["*", "forecast_listed", "forecast_taken"],
+  joint: ["gjr_judged", "intent_proposed", "paths_joined", "placebo_judged", "verdict_given"],
   intent: ["intent_proposed"],
   verdict: ["verdict_given"],
   hold: ["approval_given", "approval_refused", "approval_requested", "verdict_given"],
@@ -2460,12 +2461,15 @@ function* differing(stated, wanted, words) {
   for (const [name, value] of wanted) if (!same(stated[name], value)) yield `its ${name} is not ${words}`;
 }
 
-const newDecision = () => ({ records: 0, gap: false, account: null, request: {}, author: null, taken: null, proposed: null, verdicts: new Map(), agreed: null, order: null });
+const newDecision = () => ({ records: 0, gap: false, account: null, request: {}, author: null, taken: null, proposed: null, paths: null, verdicts: new Map(), agreed: null, order: null });
 
 /** The lines of an index from which on a forecast stands; a line, and the records that have one right after them. */
 const STANDS = ["made", "again"], LISTED = ["snapshot_taken", "forecast_sealed", "forecast_listed"];
-const newIndex = () => ({ records: 0, gap: false, stands: null, made: new Map(), again: new Map() });
-const newAttempt = (gap = false) => ({ records: 0, gap, inputs: null, requested: false, made: null, source: null, failed: null, outcome: "" });
+const newIndex = () => ({ records: 0, gap: false, lines: [], made: new Map(), again: new Map() });
+const newSeed = () => new Uint8Array(0);
+/** Return id and attempt of the forecast that stood before a record, by an index's lines; null if none did. */
+const stoodIn = ({ lines }, before = Infinity) => lines.findLast(([seq]) => seq < before)?.slice(1) ?? null;
+const newAttempt = (gap = false) => ({ records: 0, gap, inputs: null, requested: false, seed: newSeed(), made: null, source: null, failed: null, outcome: "" });
 
 /** The fields of an ExecutionReport that a record of it repeats. */
 const REPORT_TAGS = new Map(Object.entries({
@@ -2601,6 +2605,7 @@ class Seen {
   held = new Positions();
   attempts = new Map(); // at forecasts, each by its stream
   indexes = new Map(); // of instruments, each by its stream
+  joined = new Map(); // sets of joint paths, each by its id
   last = -1; // the number of the last record
   awaited = null; // the line of an index that must come right after it
   unread = false; // whether it is of a version of these kinds that is not known here
@@ -2674,10 +2679,10 @@ class Seen {
   }
 
   /** Fold a record, after it was judged. */
-  take(one) {
+  async take(one) {
     this.held.take(one);
     Object.assign(this, { last: one.seq, awaited: lineAfter(one), unread: false });
-    Object.hasOwn(TAKEN, one.kind) && TAKEN[one.kind](this, one);
+    if (Object.hasOwn(TAKEN, one.kind)) await TAKEN[one.kind](this, one);
     if (ENDABLE.has(one.kind)) this.acts.set(one.seq, [one.kind, hex(one.leaf), one.body.ref ?? null]);
   }
 
@@ -2712,16 +2717,23 @@ const TAKEN = {
   },
   forecast_taken(seen, one) {
     const own = seen.of(one), { instrument = null, of_seq = null, author = null } = one.body; // eslint-disable-line camelcase
-    own.taken = { instrument, of_seq }; // eslint-disable-line camelcase
+    const { forecast_id: id = null, forecast_attempt: attempt = 0 } = one.body;
+    own.taken = { instrument, of_seq, id, attempt, seq: one.seq }; // eslint-disable-line camelcase
     own.author ??= author;
   },
   snapshot_taken(seen, { stream, body }) {
     const own = seen.attempts.get(stream);
     if (own) own.inputs = objectIn(body.inputs);
   },
-  forecast_requested(seen, { stream }) {
-    const own = seen.attempts.get(stream);
-    if (own) own.requested = true;
+  async forecast_requested(seen, { stream, body: { seed_root: root = null, prompt_ids: ids = null } }) {
+    const own = seen.attempts.get(stream), named = attemptIn(stream);
+    if (!own) return;
+    own.requested = true;
+    if (named && /^[0-9a-f]{64}$/.test(said(root))) own.seed = await seedOf(unhex(root), ids, named.number);
+  },
+  paths_joined(seen, { seq, leaf, body: { joint_id: id = null, digest = null, n_paths: count = null, members = null } }) {
+    const named = listIn(members).map(objectIn).map((one) => [said(one.instrument ?? null), [one.forecast_id ?? null, one.attempt ?? null, one.paths ?? null]]);
+    seen.joined.set(said(id), { place: [seq, hex(leaf)], result: [digest, count], members: new Map(named) });
   },
   forecast_failed(seen, { stream, body: { reason = null } }) {
     const own = seen.attempts.get(stream);
@@ -2735,15 +2747,15 @@ const TAKEN = {
     const own = seen.attempts.get(stream);
     if (own) own.outcome = outcome;
   },
-  forecast_listed(seen, { stream, body: { event = null, attempt = null, forecast_id: id = null } }) {
+  forecast_listed(seen, { stream, seq, body: { event = null, attempt = null, forecast_id: id = null } }) {
     const index = seen.indexes.get(stream), name = said(id);
     if (!index) return;
     if (event === "made") index.made.set(name, attempt);
     if (event === "again") index.again.set(name, (index.again.get(name) ?? 0) + 1);
-    if (STANDS.includes(event)) index.stands = [name, attempt];
+    if (STANDS.includes(event)) index.lines.push([seq, name, attempt]);
   },
   intent_proposed(seen, one) {
-    seen.of(one).proposed = objectIn(one.body.intent);
+    Object.assign(seen.of(one), { proposed: objectIn(one.body.intent), paths: objectIn(one.body.paths) });
   },
   verdict_given(seen, one) {
     const { intent, intent_digest, policy_digest, result, kill_epoch, send_before_us, verdict } = one.body; // eslint-disable-line camelcase
@@ -2780,7 +2792,7 @@ const TAKEN = {
   decision_sealed(seen, one) {
     const own = seen.of(one);
     own.verdicts.clear();
-    Object.assign(own, { request: {}, proposed: null, agreed: null, taken: null });
+    Object.assign(own, { request: {}, proposed: null, paths: null, agreed: null, taken: null });
   },
   fix_inbound(seen, { stream, body }) {
     seen.messages.set(keyOf(stream, said(body.offset)), messageOf(body));
@@ -2868,11 +2880,14 @@ function endedAttempt(seen, stream) {
 const mayBeFollowed = ({ outcome, source }) => (outcome === "made" ? source === "table" : ["failed", "abandoned"].includes(outcome));
 
 /** Yield what a record says of an attempt that the records before it do not. */
-function* stepFaults(own, inputs, { kind, body }) {
+async function* stepFaults(own, inputs, { kind, body }) {
   if (kind === "forecast_requested") {
     if (own.requested) yield "its forecast was asked for before";
     if (!same(body.prompt_digest, inputs.prompt)) yield "its prompt is not among the inputs";
     if (!same(body.codec_digest, inputs.codec)) yield "its codec is not among the inputs";
+    const prompt = objectIn(body.prompt);
+    if (!same(prompt.token_ids, body.prompt_ids)) yield "its prompt_ids are not those of its prompt";
+    if (!same(body.prompt_digest, hex(await sha256(utf8(canonical(prompt)))))) yield "its prompt_digest is not that of its prompt";
   } else if (kind === "forecast_made") {
     yield* madeFaults(own, inputs, objectIn(body.forecast));
   } else if (kind === "forecast_sealed") {
@@ -2955,7 +2970,7 @@ function* againFaults(own, { forecast_id: id = null, attempt = null, again = nul
   if (!own || own.gap) return;
   const name = said(id), made = own.made.get(name) ?? null;
   if (made === null || !same(made, attempt)) yield "it names no forecast that was made before";
-  if (own.stands !== null && own.stands[0] === name) yield "the forecast that it names stood already";
+  if (stoodIn(own)?.[0] === name) yield "the forecast that it names stood already";
   if (!same(again, (own.again.get(name) ?? 0) + 1)) yield "its count is not the next one";
 }
 
@@ -2964,8 +2979,88 @@ function* passedOver(seen, { missing, of_seq: ofSeq = null, instrument = null, f
   if (isGiven(missing) || ofSeq === null) return;
   const own = seen.indexes.get(`instrument/${said(instrument)}`);
   if (own?.gap) return;
-  if (!own || own.stands === null) yield "no forecast of its instrument stood";
-  else if (!same(own.stands, [id, attempt])) yield PASSED_OVER;
+  if (!own || stoodIn(own) === null) yield "no forecast of its instrument stood";
+  else if (!same(stoodIn(own), [id, attempt])) yield PASSED_OVER;
+}
+
+/** Whose paths a record rests on, by its kind. */
+const PATHS_OF = new Map([["intent_proposed", "forecast_made"], ["placebo_judged", "placebo_made"], ["gjr_judged", "gjr_made"]]);
+const NEWS = "news_twin_made", ONE_1E6 = 1000000;
+
+/** Yield what a set of joint paths says that other records do not. */
+async function* setFaults(seen, one) {
+  const { stream, body } = one, { rule = null, without_bp: without = null, joint_id: id = null } = body, members = listIn(body.members).map(objectIn);
+  const named = members.map(({ instrument = null, forecast_id: forecast = null, attempt = null, paths = null }) => [instrument, forecast, attempt, paths]);
+  if (stream !== `joint/${said(id)}`) yield "it is in the stream of another set";
+  if (!same(id, await forecastName({ members: named, rule, without_bp: without }))) yield "its joint_id is not that of its members";
+  const symbols = named.map(([symbol]) => said(symbol)), kinds = named.map((row) => said(row[3]));
+  if (symbols.length < 2 || !same(symbols, [...new Set(symbols)].sort(compareCodePoints))) yield "its members are not two or more instruments, each once, in order";
+  const news = kinds.filter((kind) => kind === NEWS).length === 1 && kinds.every((kind) => [NEWS, "forecast_made"].includes(kind));
+  if (!news && !(new Set(kinds).size === 1 && [...PATHS_OF.values()].includes(kinds[0]))) yield "its members' paths are not of one kind";
+  const found = body.correlation_1e6, pairs = (members.length * (members.length - 1)) / 2;
+  if (!Array.isArray(found) || found.length !== pairs || !found.every((r) => isInteger(r) && Math.abs(r) <= ONE_1E6)) yield "its correlation is not one number within one for each pair";
+  yield* membersFaults(seen, one, members);
+}
+
+/** Yield what a set says of its members that their own records do not. */
+async function* membersFaults(seen, { seq, body }, members) {
+  const seeds = [];
+  for (const { instrument = null, forecast_id: id = null, attempt = null, of_seq: ofSeq = null, of_leaf: ofLeaf = null } of members) {
+    const found = endedAttempt(seen, `forecast/${said(id)}.${said(attempt)}`);
+    if (!found) {
+      if (seen.whole) yield "a forecast that it joins is not on record before it";
+      continue;
+    }
+    if (found.seed.length) seeds.push(found.seed);
+    if (!same(found.inputs.instrument, instrument)) yield "a forecast that it joins is of another instrument";
+    if (found.outcome !== "made" || !found.made || !same(found.made, [ofSeq, ofLeaf])) yield "a record that it names is not the forecast that was made";
+    else if (found.made[0] >= seq) yield "a forecast that it joins is not before it";
+  }
+  const digest = hex(await sha256(concat(utf8("countersign/joint/1"), ...seeds)));
+  if (seeds.length === members.length && !same(body.seed, digest)) yield "its seed is not that of its members' seeds";
+}
+
+/** Yield what a record says of the set of joint paths that it names. */
+function* namingFaults(seen, one) {
+  const own = seen.of(one), paths = objectIn(one.body.paths), { joint_id: id = null, of_seq: ofSeq = null, of_leaf: ofLeaf = null } = objectIn(paths.joint);
+  if (!Object.keys(objectIn(paths.joint)).length || own.gap) return;
+  const found = seen.joined.get(said(id));
+  if (!found) {
+    if (seen.whole) yield "the joint paths that it names are not on record before it";
+    return;
+  }
+  if (!same(found.place, [ofSeq, ofLeaf])) yield "it names another record than that of its joint paths";
+  if (!same(found.result, [paths.digest ?? null, paths.n_paths ?? null])) yield "its joint paths are not those of the set";
+  if ((own.taken?.of_seq ?? null) !== null) yield* memberFaults(seen, one.kind, own.taken, found);
+}
+
+/** Yield which member is not the forecast that stood when the decision took its own. */
+function* memberFaults(seen, kind, taken, { members }) {
+  const symbol = said(taken.instrument);
+  if (!members.has(symbol)) yield "its own forecast is not among the members of its joint paths";
+  for (const [instrument, [id, attempt, paths]] of members) {
+    if (paths !== PATHS_OF.get(kind)) yield "its joint paths are of another kind";
+    if (instrument === symbol) {
+      if (!same([id, attempt], [taken.id, taken.attempt])) yield "its own forecast is not the member of its joint paths";
+      continue;
+    }
+    const index = seen.indexes.get(`instrument/${instrument}`);
+    if (!index) {
+      if (seen.whole) yield `of ${instrument} no forecast stood`;
+    } else if (!index.gap && !same(stoodIn(index, taken.seq) ?? [], [id, attempt])) {
+      yield `of ${instrument} ${PASSED_OVER}`;
+    }
+  }
+}
+
+/** Yield that a verdict rests on other paths than the intent that it judges. */
+function* pathsFaults(seen, one) {
+  const own = seen.of(one), { inputs } = one.body;
+  if (own.gap || own.paths === null || !isObject(inputs)) return;
+  const paths = objectIn(inputs.paths), id = objectIn(own.paths.joint).joint_id ?? null;
+  if (!same(paths.digest ?? null, own.paths.digest ?? null)) yield "its joint paths are not those of the intent";
+  const found = id === null ? undefined : seen.joined.get(said(id));
+  if (found && !same(paths.instruments ?? null, [...found.members.keys()])) yield "its joint paths are of other instruments than the set";
 }
 
 /** Return the rules that a policy names for an instrument, and whether each is armed. */
@@ -3176,6 +3271,12 @@ export const JUDGES = {
 
   * index(seen, one) {
     yield* indexFaults(seen, one);
+  },
+
+  async* joint(seen, one) {
+    if (one.kind === "paths_joined") yield* setFaults(seen, one);
+    else if (one.kind === "verdict_given") yield* pathsFaults(seen, one);
+    else yield* namingFaults(seen, one);
   },
 
   async* intent(seen, one) {
@@ -3818,20 +3919,32 @@ async function judgeForecasts(report, records) {
 // to the first line after the decision named it. Where there is none, maps show that the index ended: one
 // after the decision names the end, or each one from the last line on is there and names no later line.
 
-/** Check that no forecast was passed over that stood when a decision named another. */
+/** Check that no forecast was passed over that stood when a decision named another: its own, or a member
+ * of its joint paths. */
 function judgeStanding(report, stream, records) {
   const shown = [...records].sort((a, b) => a.header.seq - b.header.seq);
-  for (const taken of shown) {
-    const { header, payload: { of_seq: ofSeq = null, missing } } = taken;
-    if (header.stream !== stream || header.kind !== "forecast_taken" || !known(header)) continue;
-    if (ofSeq !== null && !isGiven(missing)) judgeIndex(report, taken, shown);
+  const sets = new Map(shown.filter(({ header }) => header.kind === "paths_joined").map((one) => [one.header.seq, one]));
+  let taken = null, seen = new Set();
+  for (const { header, payload } of shown) {
+    if (header.stream !== stream || !known(header)) continue;
+    const { payload: joined = {} } = sets.get(objectIn(objectIn(payload.paths).joint).of_seq) ?? {};
+    let named = listIn(joined.members).map(objectIn).map(({ instrument, forecast_id: id, attempt = 0 }) => [instrument, id, attempt]);
+    if (header.kind === "forecast_taken") {
+      const { of_seq: ofSeq = null, missing, instrument, forecast_id: id, forecast_attempt: attempt = 0 } = payload;
+      [taken, seen] = [ofSeq !== null && !isGiven(missing) ? header.seq : null, new Set()];
+      named = [[instrument, id, attempt]];
+    }
+    for (const [instrument = null, id = null, attempt = null] of taken === null ? [] : named) {
+      if (seen.has(said(instrument))) continue;
+      seen.add(said(instrument));
+      judgeIndex(report, taken, `instrument/${said(instrument)}`, [id, attempt], shown);
+    }
   }
 }
 
 /** Follow an index from the line of the forecast that a decision names to the one after it. */
-function judgeIndex(report, taken, shown) {
-  const { header: { seq }, payload: { instrument = null, forecast_id: id = null, forecast_attempt: attempt = 0 } } = taken;
-  const index = `instrument/${said(instrument)}`, lines = new Map();
+function judgeIndex(report, seq, index, [id, attempt], shown) {
+  const lines = new Map();
   const stands = ({ header, payload }) => known(header) && STANDS.includes(payload.event);
   let at;
   for (const one of shown.filter(({ header }) => header.stream === index)) {
@@ -3886,12 +3999,15 @@ async function hmac(key, message) {
 
 const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
 
-/** Return the seeds of an attempt at a forecast in the form that records have. Their label is the
- * digest of the prompt's token ids, in hex. */
+/** Return the seed of an attempt at a forecast. Its label is the digest of the prompt's token ids, in hex. */
+async function seedOf(root, promptIds, attempt) {
+  const key = await hmac(utf8("countersign/decision-seed/v1"), root), label = hex(await sha256(utf8(canonical(promptIds))));
+  return hmac(key, concat(utf8(label), Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+}
+
+/** Return the seeds of an attempt's trajectories in the form that records have. */
 export async function seedsOf(root, promptIds, attempt, n) {
-  const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
-  const label = hex(await sha256(utf8(canonical(promptIds))));
-  const seed = await hmac(key, concat(utf8(label), Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+  const seed = await seedOf(root, promptIds, attempt), seeds = [];
   for (let i = 0; i < n; i += 1) {
     const drawn = await hmac(seed, concat(utf8("countersign/trajectory/v1"), bigEndian(i)));
     seeds.push(String(BigInt(`0x${hex(drawn.subarray(0, 8))}`) >> 1n));
@@ -3983,17 +4099,22 @@ function judgeContext(report, stream, records) {
       fix_inbound: ["inbound", header.stream, payload.offset],
       override_granted: ["override", payload.override_id],
       snapshot_taken: ["forecast", header.stream.replace(/^forecast\//, "")],
+      paths_joined: ["joint", header.stream.replace(/^joint\//, "")],
     }[header.kind];
     const key = name && JSON.stringify(name);
     if (key && !(there.get(key) <= header.seq)) there.set(key, header.seq);
   }
   for (const { header, payload } of records) {
-    if (!known(header) || !(header.stream === stream || attemptIn(header.stream))) continue;
+    const isSet = header.kind === "paths_joined";
+    if (!known(header) || !(header.stream === stream || isSet || attemptIn(header.stream))) continue;
     const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
     const session = isText(payload.session) ? `session/${payload.session}` : null;
     if (["order_reported", "order_ended"].includes(header.kind)) named.push(["inbound", session, payload.inbox_offset]);
     const state = header.kind === "verdict_given" ? payload.state : null;
     if (isObject(state) && isObject(state.override)) named.push(["override", state.override.override_id]);
+    for (const { forecast_id: id = null, attempt = null } of (isSet ? listIn(payload.members) : []).map(objectIn)) named.push(["forecast", `${said(id)}.${said(attempt)}`]);
+    const { joint_id: joint = null } = objectIn(objectIn(payload.paths).joint);
+    named.push(["joint", joint === null ? null : said(joint)]);
     const { forecast_id: taken, forecast_attempt: number = 0 } = payload;
     if (header.kind === "forecast_taken" && isGiven(taken)) named.push(["forecast", `${said(taken)}.${said(number)}`]);
     const opened = header.kind === "snapshot_taken" ? attemptIn(header.stream) : null;

@@ -50,7 +50,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import comb, isqrt, lcm
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -1693,15 +1693,20 @@ def attempt_in(stream: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-def seeds_of(root: bytes, prompt_ids: object, attempt: int, n: int) -> list[str]:
-    """Return the seeds of an attempt at a forecast in the form that records have.
+def seed_of(root: bytes, prompt_ids: object, attempt: int) -> bytes:
+    """Return the seed of an attempt at a forecast.
 
-    Their label is the digest of the prompt's token ids, in hex.
+    Its label is the digest of the prompt's token ids, in hex.
     """
     key = hmac.digest(_SALT, root, "sha256")
     label = hashlib.sha256(canonical(prompt_ids)).hexdigest()
     info = label.encode() + b"\0" + attempt.to_bytes(4, "big")
-    seed = hmac.digest(key, info + b"\1", "sha256")
+    return hmac.digest(key, info + b"\1", "sha256")
+
+
+def seeds_of(root: bytes, prompt_ids: object, attempt: int, n: int) -> list[str]:
+    """Return the seeds of an attempt's trajectories in the form that records have."""
+    seed = seed_of(root, prompt_ids, attempt)
     drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
     return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
 
@@ -2599,7 +2604,7 @@ STATEMENTS = (
         {
             "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
             "mode_chosen": "attempt",
-            "forecast_requested": "attempt prompt_digest codec_digest",
+            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest",
             "rounds_captured": "attempt",
             "forecast_failed": "attempt reason",
             "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
@@ -2621,6 +2626,20 @@ STATEMENTS = (
             "*": "",
             "forecast_listed": "instrument event forecast_id attempt again",
             "forecast_taken": "instrument forecast_id forecast_attempt",
+        },
+    ),
+    Statement(
+        "joint",
+        "Joint paths are those of a set of forecasts on record, each instrument's once; the set's"
+        " id is that of its members and its seed that of theirs. A decision names the set of the"
+        " forecasts that stood when it took its own, which is among them; its verdict rests on the"
+        " paths of its intent.",
+        {
+            "paths_joined": "joint_id members rule without_bp correlation_1e6 seed",
+            "intent_proposed": "paths",
+            "placebo_judged": "paths",
+            "gjr_judged": "paths",
+            "verdict_given": "inputs.paths",
         },
     ),
     Statement(
@@ -3116,6 +3135,7 @@ def _traded(account: str, fill: object) -> tuple[Place, int]:
 # Memory grows with attempts; of each its inputs and its ends stay.
 
 FORECASTS, INDEXES = "forecast/", "instrument/"
+_ROOT = re.compile(r"[0-9a-f]{64}")
 STANDS = ("made", "again")
 """The lines of an index from which on a forecast stands."""
 LISTED = ("snapshot_taken", "forecast_sealed", "forecast_listed")
@@ -3128,6 +3148,7 @@ class SeenAttempt:
 
     Attributes:
         inputs: what it rests on; None until they are on record.
+        seed: of its samples; empty until it is asked for.
         made: number and leaf of the record that states the forecast.
         source: who made it, `target` or `table`.
         failed: the reason of its recorded failure; the table may answer all the same.
@@ -3138,6 +3159,7 @@ class SeenAttempt:
     gap: bool = False
     inputs: Mapping[str, Any] | None = None
     requested: bool = False
+    seed: bytes = b""
     made: tuple[int, str] | None = None
     source: object = None
     failed: object = None
@@ -3174,6 +3196,9 @@ class SeenAttempts:
                 own.inputs = _document(body.get("inputs"))
             case "forecast_requested":
                 own.requested = True
+                root, named = text_of(body.get("seed_root")), attempt_in(head["stream"])
+                if named is not None and _ROOT.fullmatch(root):
+                    own.seed = seed_of(bytes.fromhex(root), body.get("prompt_ids"), named[1])
             case "forecast_failed":
                 own.failed = body.get("reason")
             case "forecast_made":
@@ -3190,18 +3215,28 @@ class Index:
     """The lines of an instrument's index so far; `gap` if an earlier one is not here.
 
     Attributes:
-        stands: id and attempt of the forecast that stands.
+        lines: number, id and attempt of each line from which on a forecast stands.
         made: the last attempt that made each forecast, by the forecast's id.
         again: how often each forecast stood again.
     """
 
     records: int = 0
     gap: bool = False
-    stands: tuple[str, object] | None = None
+    lines: list[tuple[int, str, object]] = field(default_factory=list)
     made: dict[str, object] = field(default_factory=dict)
     again: dict[str, int] = field(default_factory=dict)
 
-    def take(self, body: Mapping[str, Any]) -> None:
+    @property
+    def stands(self) -> tuple[str, object] | None:
+        """Id and attempt of the forecast that stands."""
+        return self.lines[-1][1:] if self.lines else None
+
+    def stood(self, before: int) -> tuple[str, object] | None:
+        """Return id and attempt of the forecast that stood before a record."""
+        place = bisect_left(self.lines, before, key=lambda line: line[0])
+        return self.lines[place - 1][1:] if place else None
+
+    def take(self, seq: int, body: Mapping[str, Any]) -> None:
         """Fold a line, after it was judged."""
         event, name = body.get("event"), text_of(body.get("forecast_id"))
         if event == "made":
@@ -3209,7 +3244,7 @@ class Index:
         if event == "again":
             self.again[name] = self.again.get(name, 0) + 1
         if event in STANDS:
-            self.stands = (name, body.get("attempt"))
+            self.lines.append((seq, name, body.get("attempt")))
 
 
 @dataclass(slots=True)
@@ -3243,7 +3278,7 @@ class Indexes:
         """Fold a record, after it was judged."""
         self.last, self.awaited, self.unread = head["seq"], _line_after(head, body), False
         if head["kind"] == "forecast_listed" and head["stream"] in self.found:
-            self.found[head["stream"]].take(body)
+            self.found[head["stream"]].take(head["seq"], body)
 
 
 def _line_after(head: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -3352,11 +3387,23 @@ class SeenOrder:
     asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
+class SeenSet(NamedTuple):
+    """Joint paths: number and leaf of their record, their digest and number, and the members.
+
+    `members` has forecast, attempt and whose paths by instrument, in the record's order.
+    """
+
+    place: tuple[int, str]
+    result: tuple[object, object]
+    members: Mapping[str, tuple[object, object, object]]
+
+
 @dataclass(slots=True)
 class SeenDecision:
     """The records of one decision so far; `gap` if an earlier one is not here.
 
-    `taken` says which forecast it rests on now; an approval asks for another.
+    `taken` says which forecast it rests on now; an approval asks for another. `paths` are those
+    that the intent rests on; None until one is proposed.
     """
 
     records: int = 0
@@ -3365,6 +3412,7 @@ class SeenDecision:
     request: Mapping[str, Any] = field(default_factory=dict)
     author: object = None
     taken: Mapping[str, Any] | None = None
+    paths: object = None
     proposed: tuple[Mapping[str, Any], object] | None = None
     verdicts: dict[int, tuple[Mapping[str, Any], bytes]] = field(default_factory=dict)
     agreed: Mapping[str, Any] | None = None
@@ -3401,6 +3449,7 @@ class Earlier:
     held: Positions = field(default_factory=Positions)
     attempts: SeenAttempts = field(default_factory=SeenAttempts)
     indexes: Indexes = field(default_factory=Indexes)
+    joined: dict[str, SeenSet] = field(default_factory=dict)
     modes: set[str] = field(default_factory=set)
     mode: str = ""
     mode_seq: int = -1
@@ -3498,13 +3547,36 @@ def _asked(seen: Earlier, said: VerifiedRecord) -> None:
 
 def _forecast(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
-    own.taken = {name: said.body.get(name) for name in ("instrument", "of_seq")}
+    names = ("instrument", "of_seq", "forecast_id")
+    own.taken = {
+        **{name: said.body.get(name) for name in names},
+        "forecast_attempt": said.body.get("forecast_attempt", 0),
+        "seq": said.seq,
+    }
     if own.author is None:
         own.author = said.body.get("author")
 
 
 def _proposed(seen: Earlier, said: VerifiedRecord) -> None:
-    seen.of(said).proposed = (mapping_of(said.body.get("intent")), said.body.get("intent_digest"))
+    own = seen.of(said)
+    own.proposed = (mapping_of(said.body.get("intent")), said.body.get("intent_digest"))
+    own.paths = mapping_of(said.body.get("paths"))
+
+
+def _set_joined(seen: Earlier, said: VerifiedRecord) -> None:
+    members = [mapping_of(one) for one in list_of(said.body.get("members"))]
+    seen.joined[text_of(said.body.get("joint_id"))] = SeenSet(
+        place=(said.seq, said.leaf.hex()),
+        result=(said.body.get("digest"), said.body.get("n_paths")),
+        members={
+            text_of(one.get("instrument")): (
+                one.get("forecast_id"),
+                one.get("attempt"),
+                one.get("paths"),
+            )
+            for one in members
+        },
+    )
 
 
 def _given(seen: Earlier, said: VerifiedRecord) -> None:
@@ -3574,7 +3646,7 @@ def _reported(seen: Earlier, said: VerifiedRecord) -> None:
 def _sealed(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
     own.verdicts.clear()
-    own.request, own.proposed, own.agreed, own.taken = {}, None, None, None
+    own.request, own.proposed, own.agreed, own.taken, own.paths = {}, None, None, None, None
 
 
 def _inbound(seen: Earlier, said: VerifiedRecord) -> None:
@@ -3626,6 +3698,7 @@ _TAKEN = {
     "intent_received": _asked,
     "forecast_taken": _forecast,
     "intent_proposed": _proposed,
+    "paths_joined": _set_joined,
     "verdict_given": _given,
     "approval_given": _agreed,
     "order_sending": _sending,
@@ -4015,14 +4088,14 @@ def _opening_faults(seen: Earlier, said: VerifiedRecord, named: tuple[str, int])
         yield "its instrument is not among its inputs"
     if not number:
         return
-    before = _ended(seen, f"{FORECASTS}{forecast_id}.{number - 1}")
+    before = ended_attempt(seen, f"{FORECASTS}{forecast_id}.{number - 1}")
     if before is not None and not before.may_be_followed:
         yield "the attempt before it has no failure on record"
     elif before is None and seen.whole:
         yield "the attempt before it is not on record"
 
 
-def _ended(seen: Earlier, stream: str) -> SeenAttempt | None:
+def ended_attempt(seen: Earlier, stream: str) -> SeenAttempt | None:
     """Return an attempt of which all is here; in a bundle its end too, which is asked for there."""
     found = seen.attempts.found.get(stream)
     if found is None or found.gap or found.inputs is None:
@@ -4035,12 +4108,7 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
     body = said.body
     match said.kind:
         case "forecast_requested":
-            if own.requested:
-                yield "its forecast was asked for before"
-            if not same(body.get("prompt_digest"), inputs.get("prompt")):
-                yield "its prompt is not among the inputs"
-            if not same(body.get("codec_digest"), inputs.get("codec")):
-                yield "its codec is not among the inputs"
+            yield from _request_faults(own, inputs, body)
         case "forecast_made":
             yield from _made_faults(own, inputs, mapping_of(body.get("forecast")))
         case "forecast_sealed":
@@ -4052,6 +4120,22 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
                 yield "its outcome does not follow from the records before it"
         case _:
             pass
+
+
+def _request_faults(
+    own: SeenAttempt, inputs: Mapping[str, Any], body: Mapping[str, Any]
+) -> Findings:
+    if own.requested:
+        yield "its forecast was asked for before"
+    if not same(body.get("prompt_digest"), inputs.get("prompt")):
+        yield "its prompt is not among the inputs"
+    if not same(body.get("codec_digest"), inputs.get("codec")):
+        yield "its codec is not among the inputs"
+    prompt = mapping_of(body.get("prompt"))
+    if not same(prompt.get("token_ids"), body.get("prompt_ids")):
+        yield "its prompt_ids are not those of its prompt"
+    if not same(body.get("prompt_digest"), hashlib.sha256(canonical(prompt)).hexdigest()):
+        yield "its prompt_digest is not that of its prompt"
 
 
 def _made_faults(
@@ -4089,7 +4173,7 @@ def _taken_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
         return
     if of_seq is not None and not (type(of_seq) is int and of_seq < said.seq):
         yield "its forecast is not before it"
-    found = _ended(seen, stream)
+    found = ended_attempt(seen, stream)
     if found is not None and found.inputs is not None:
         yield from _named_faults(found, found.inputs, body)
     elif seen.whole:
@@ -4178,6 +4262,144 @@ def _passed_over(seen: Earlier, said: VerifiedRecord) -> Findings:
             yield "no forecast of its instrument stood"
     elif not own.gap and not same([*own.stands], named):
         yield PASSED_OVER
+
+
+# ---------------------------------------------------------------- joint
+# Statements about joint paths: what a set is joined from, and which set a decision names.
+#
+# Not here: how the paths follow from the set (a replay joins them again).
+
+SETS: Final = "joint/"
+_JOINED_BY: Final = b"countersign/joint/1"
+_WHOLE_CORRELATION: Final = 1_000_000
+FEWEST_JOINED: Final = 2
+_NEWS_PATHS: Final = "news_twin_made"
+PATHS_OF: Final = {
+    "intent_proposed": "forecast_made",
+    "placebo_judged": "placebo_made",
+    "gjr_judged": "gjr_made",
+}
+"""Whose paths a record rests on, by its kind."""
+
+
+def judge_joint(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what a set of joint paths, or a record that names one, says that others do not."""
+    match said.kind:
+        case "paths_joined":
+            yield from _set_faults(seen, said)
+        case "verdict_given":
+            yield from _judged_faults(seen, said)
+        case _:
+            yield from _naming_faults(seen, said)
+
+
+def _set_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
+    body, members = said.body, [mapping_of(one) for one in list_of(said.body.get("members"))]
+    named = [
+        [one.get(name) for name in ("instrument", "forecast_id", "attempt", "paths")]
+        for one in members
+    ]
+    inputs = {name: body.get(name) for name in ("rule", "without_bp")}
+    if said.head["stream"] != f"{SETS}{text_of(body.get('joint_id'))}":
+        yield "it is in the stream of another set"
+    if not same(body.get("joint_id"), forecast_name({"members": named, **inputs})):
+        yield "its joint_id is not that of its members"
+    symbols = [text_of(one.get("instrument")) for one in members]
+    if len(symbols) < FEWEST_JOINED or symbols != sorted(set(symbols)):
+        yield "its members are not two or more instruments, each once, in order"
+    kinds = sorted(text_of(one.get("paths")) for one in members)
+    news = kinds.count(_NEWS_PATHS) == 1 and {*kinds} <= {_NEWS_PATHS, "forecast_made"}
+    if not news and not (len({*kinds}) == 1 and kinds[0] in PATHS_OF.values()):
+        yield "its members' paths are not of one kind"
+    count, found = len(members), whole_numbers(list_of(body.get("correlation_1e6")))
+    if (
+        found is None
+        or len(found) != count * (count - 1) // 2
+        or any(abs(r) > _WHOLE_CORRELATION for r in found)
+    ):
+        yield "its correlation is not one number within one for each pair"
+    yield from _members_faults(seen, said, members)
+
+
+def _members_faults(
+    seen: Earlier, said: VerifiedRecord, members: Sequence[Mapping[str, Any]]
+) -> Findings:
+    """Yield what a set says of its members that their own records do not."""
+    seeds = list[bytes]()
+    for one in members:
+        stream = f"{FORECASTS}{text_of(one.get('forecast_id'))}.{text_of(one.get('attempt'))}"
+        found = ended_attempt(seen, stream)
+        if found is None or found.inputs is None:
+            if seen.whole:
+                yield "a forecast that it joins is not on record before it"
+            continue
+        seeds += [found.seed] if found.seed else []
+        if not same(found.inputs.get("instrument"), one.get("instrument")):
+            yield "a forecast that it joins is of another instrument"
+        named = [one.get("of_seq"), one.get("of_leaf")]
+        if found.outcome != "made" or found.made is None or not same([*found.made], named):
+            yield "a record that it names is not the forecast that was made"
+        elif found.made[0] >= said.seq:
+            yield "a forecast that it joins is not before it"
+    digest = hashlib.sha256(_JOINED_BY + b"".join(seeds)).hexdigest()
+    if len(seeds) == len(members) and not same(said.body.get("seed"), digest):
+        yield "its seed is not that of its members' seeds"
+
+
+def _naming_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
+    """Yield what a record says of the set of joint paths that it names."""
+    own, paths = seen.of(said), mapping_of(said.body.get("paths"))
+    joint = mapping_of(paths.get("joint"))
+    if not joint or own.gap:
+        return
+    found = seen.joined.get(text_of(joint.get("joint_id")))
+    if found is None:
+        if seen.whole:
+            yield "the joint paths that it names are not on record before it"
+        return
+    if not same([*found.place], [joint.get("of_seq"), joint.get("of_leaf")]):
+        yield "it names another record than that of its joint paths"
+    if not same([*found.result], [paths.get("digest"), paths.get("n_paths")]):
+        yield "its joint paths are not those of the set"
+    if own.taken is not None and own.taken.get("of_seq") is not None:
+        yield from _standing_faults(seen, said, own.taken, found)
+
+
+def _standing_faults(
+    seen: Earlier, said: VerifiedRecord, taken: Mapping[str, Any], found: SeenSet
+) -> Findings:
+    """Yield which member is not the forecast that stood when the decision took its own."""
+    symbol, wanted = text_of(taken.get("instrument")), PATHS_OF[said.kind]
+    if symbol not in found.members:
+        yield "its own forecast is not among the members of its joint paths"
+    for instrument, (forecast_id, attempt, kind) in found.members.items():
+        named = [forecast_id, attempt]
+        if kind != wanted:
+            yield "its joint paths are of another kind"
+        if instrument == symbol:
+            if not same(named, [taken.get("forecast_id"), taken.get("forecast_attempt")]):
+                yield "its own forecast is not the member of its joint paths"
+            continue
+        index = seen.indexes.found.get(f"{INDEXES}{instrument}")
+        if index is None:
+            if seen.whole:
+                yield f"of {instrument} no forecast stood"
+        elif not index.gap and not same(list(index.stood(taken["seq"]) or ()), named):
+            yield f"of {instrument} {PASSED_OVER}"
+
+
+def _judged_faults(seen: Earlier, said: VerifiedRecord) -> Iterator[str]:
+    """Yield that a verdict rests on other paths than the intent that it judges."""
+    own, inputs = seen.of(said), said.body.get("inputs")
+    if own.gap or own.paths is None or not isinstance(inputs, dict):
+        return
+    paths, proposed = mapping_of(inputs.get("paths")), mapping_of(own.paths)
+    if not same(paths.get("digest"), proposed.get("digest")):
+        yield "its joint paths are not those of the intent"
+    joint = mapping_of(proposed.get("joint"))
+    found = seen.joined.get(text_of(joint.get("joint_id"))) if joint else None
+    if found is not None and not same(paths.get("instruments"), [*found.members]):
+        yield "its joint paths are of other instruments than the set"
 
 
 # ---------------------------------------------------------------- orders
@@ -4989,6 +5211,7 @@ JUDGES: Mapping[str, Judge] = {
     "decision": judge_decision,
     "forecast": judge_forecast,
     "index": judge_index,
+    "joint": judge_joint,
     "intent": judge_intent,
     "verdict": judge_verdict,
     "hold": judge_hold,
@@ -5125,25 +5348,46 @@ def judge_standing(
     stream: str,
     records: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], bytes]],
 ) -> None:
-    """Check that no forecast was passed over that stood when a decision named another."""
+    """Check that no forecast was passed over that stood when a decision named another.
+
+    It names its own, and the members of its joint paths.
+    """
     shown = [ShownLine(*one) for one in sorted(records, key=lambda one: int(one[0]["seq"]))]
+    sets = {one.seq: one for one in shown if one.head["kind"] == "paths_joined"}
+    taken, seen = None, set[str]()
     for one in shown:
-        ours = one.head["stream"] == stream and one.head["kind"] == "forecast_taken"
-        named = one.body.get("of_seq") is not None and not is_given(one.body.get("missing"))
-        if ours and named and known(one.head):
-            _judge_index(report, one, shown)
+        if one.head["stream"] != stream or not known(one.head):
+            continue
+        joint = mapping_of(mapping_of(one.body.get("paths")).get("joint"))
+        joined = sets.get(joint["of_seq"]) if type(joint.get("of_seq")) is int else None
+        members = [] if joined is None else list_of(joined.body.get("members"))
+        named = [(mapping_of(member), "attempt") for member in members]
+        if one.head["kind"] == "forecast_taken":
+            is_made = one.body.get("of_seq") is not None and not is_given(one.body.get("missing"))
+            taken, seen = one if is_made else None, set[str]()
+            named = [(one.body, "forecast_attempt")]
+        for body, number in named if taken is not None else ():
+            instrument = text_of(body.get("instrument"))
+            if taken is not None and instrument not in seen:
+                seen.add(instrument)
+                wanted = [body.get("forecast_id"), body.get(number, 0)]
+                _judge_index(report, taken, f"{INDEXES}{instrument}", wanted, shown)
 
 
-def _judge_index(report: Report, taken: ShownLine, shown: Sequence[ShownLine]) -> None:
+def _judge_index(
+    report: Report,
+    taken: ShownLine,
+    index: str,
+    wanted: Sequence[object],
+    shown: Sequence[ShownLine],
+) -> None:
     """Follow an index from the line of the forecast that a decision names to the one after it."""
-    index = f"{INDEXES}{text_of(taken.body.get('instrument'))}"
     own = [one for one in shown if one.head["stream"] == index]
     lines = {one.place: one for one in own}
-    wanted = [taken.body.get("forecast_id"), taken.body.get("forecast_attempt", 0)]
     at = None
     for one in own:
         named = [one.body.get("forecast_id"), one.body.get("attempt")]
-        if one.seq < taken.seq and _stands(one) and same(named, wanted):
+        if one.seq < taken.seq and _stands(one) and same(named, [*wanted]):
             at = one
     if at is None:
         text = "index: the line by which its forecast stands is not shown"
@@ -7319,7 +7563,8 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
             key = canonical(name)
             there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
-        if not known(head) or not (head["stream"] == stream or attempt_in(head["stream"])):
+        own = head["stream"] == stream or head["kind"] == "paths_joined"
+        if not known(head) or not (own or attempt_in(head["stream"])):
             continue
         named = _names_in(head, body)
         for name in named:
@@ -7340,12 +7585,14 @@ def _name_of(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[object] |
             return ["override", body.get("override_id")]
         case "snapshot_taken":
             return ["forecast", head["stream"].removeprefix("forecast/")]
+        case "paths_joined":
+            return ["joint", head["stream"].removeprefix(SETS)]
         case _:
             return None
 
 
 def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
-    """Return what a record names: run, policy, inbound message, override, attempt at a forecast.
+    """Return what a record names: run, policy, message, override, set of paths, attempt.
 
     An attempt names the one before it, from which its right to be follows.
     """
@@ -7358,6 +7605,12 @@ def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[obj
     used = state.get("override") if isinstance(state, dict) else None
     if isinstance(used, dict):
         named.append(["override", used.get("override_id")])
+    for one in list_of(body.get("members")) if head["kind"] == "paths_joined" else ():
+        member = mapping_of(one)
+        attempt = f"{text_of(member.get('forecast_id'))}.{text_of(member.get('attempt'))}"
+        named.append(["forecast", attempt])
+    joint = mapping_of(mapping_of(body.get("paths")).get("joint"))
+    named.append(["joint", text_of(joint["joint_id"]) if "joint_id" in joint else None])
     taken, number = body.get("forecast_id"), body.get("forecast_attempt", 0)
     if head["kind"] == "forecast_taken" and is_given(taken):
         named.append(["forecast", f"{text_of(taken)}.{text_of(number)}"])

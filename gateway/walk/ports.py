@@ -26,7 +26,6 @@ from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
 from risk.state.inputs.firm import Basket
 from risk.state.instrument import Instrument
-from risk.state.paths.arrays import paths_digest
 from risk.state.paths.joint import BookPaths
 from risk.state.state import Quote, RiskState
 from risk.verdict import Verdict
@@ -176,16 +175,17 @@ class JointNamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The paths of the whole book; `named` is None where it is one instrument."""
+    """The paths of the whole book, by digest; `named` is None where it is one instrument."""
 
     paths: BookPaths
+    digest: str
     named: JointNamed | None = None
 
     def document(self) -> dict[str, JSON]:
         """Return it as `intent_proposed` and `placebo_judged` name it."""
         named = self.named
         return {
-            "digest": paths_digest(self.paths),
+            "digest": self.digest,
             "n_paths": self.paths.n_paths,
             **({} if named is None else {"joint": {**asdict(named)}}),
         }

@@ -28,7 +28,6 @@ import numpy as np
 from inference.forecast.draws import Floats, Integers, PathLaw, moves_of, returns_of
 from inference.scale.correlation import ONE, CorrelationFactor
 
-RULE: Final = "rank-exchange/1"
 _TAG: Final = b"countersign/joint/1"
 _SCORES: Final = b"countersign/joint-scores/1"
 

@@ -20,6 +20,8 @@ from itertools import pairwise
 from math import isqrt
 from typing import Final
 
+RULE: Final = "rank-exchange/1"
+"""How paths are joined by it, as records name it (`inference.forecast.joint`)."""
 ONE: Final = 1_000_000
 """A correlation of one; a factor of one."""
 KEEP_BP: Final = 9_850

@@ -18,6 +18,7 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import Checkpoint, make_checkpoint
 from fix.wire.identity import cl_ord_id
+from inference.forecast.joint import joint_seed
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
 from tests.doubles.memory_desk import MemoryDesk
@@ -157,6 +158,7 @@ def written_again(
     """
     log = SignedLog(position=replace(empty_position(), log=LOG), blobs=old.blobs)
     roots: dict[str, Checkpoint] = {}
+    seeds: dict[str, bytes] = {}
     for row in old.rows:
         if row["kind"] == Kind.STREAM_HEADS:
             log.checkpoint()
@@ -168,7 +170,7 @@ def written_again(
             actor=row["actor"],
             idem_key=log.renamed(row["idem_key"]),
         )
-        log.append(change(_seeded(draft, log, roots)))
+        log.append(change(_seeded(draft, log, roots, seeds)))
         before, leaf = bytes(row["leaf"]), bytes(log.rows[-1]["leaf"])
         log.names[before.hex()] = leaf.hex()
         if draft.kind in _NAMING:
@@ -182,19 +184,30 @@ def written_again(
     return log
 
 
-def _seeded(draft: Draft, log: SignedLog, roots: dict[str, Checkpoint]) -> Draft:
-    """Return a request with the seeds of its forecast's root: the last before its first opening."""
+def _seeded(
+    draft: Draft, log: SignedLog, roots: dict[str, Checkpoint], seeds: dict[str, bytes]
+) -> Draft:
+    """Return a request with the seeds of its forecast's root: the last before its first opening.
+
+    A set of joint paths gets the seed of its members' seeds.
+    """
+    payload: dict[str, Any] = dict(draft.payload)
+    if draft.kind is Kind.PATHS_JOINED:
+        named = [f"{one['forecast_id']}.{one['attempt']}" for one in payload["members"]]
+        found = [seeds[one] for one in named if one in seeds]
+        joint = joint_seed(found).hex() if len(found) == len(named) else payload["seed"]
+        return replace(draft, payload=payload | {"seed": joint})
     forecast_id, _, number = draft.stream.removeprefix("forecast/").rpartition(".")
     if draft.kind is Kind.SNAPSHOT_TAKEN and log.checkpoints:
         roots.setdefault(forecast_id, log.checkpoints[-1])
     root = roots.get(forecast_id) if draft.kind is Kind.FORECAST_REQUESTED else None
     if root is None:
         return draft
-    payload: dict[str, Any] = dict(draft.payload)
     seed = decision_seed(root.root, prompt_label(payload["prompt_ids"]), int(number))
-    seeds = [str(one) for one in trajectory_seeds(seed, len(payload["seeds"]))]
-    named = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds": seeds}
-    return replace(draft, payload=payload | named)
+    seeds[f"{forecast_id}.{number}"] = seed
+    drawn = [str(one) for one in trajectory_seeds(seed, len(payload["seeds"]))]
+    fresh = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds": drawn}
+    return replace(draft, payload=payload | fresh)
 
 
 def officers(played: Broker, tmp_path: Path, *more: tuple[str, bytes]) -> list[str]:

@@ -10,12 +10,15 @@ from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.tlog.checkpoint import Checkpoint
+from inference.forecast.joint import joint_seed
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import RUN, TIME_US, MemoryLog, sealed, started
 
 Body = dict[str, Any]
 Change = Callable[[Draft], Draft]
-MODEL, TABLE, CODEC, PROMPT = "a" * 64, "b" * 64, "c" * 64, "d" * 64
+MODEL, TABLE, CODEC = "a" * 64, "b" * 64, "c" * 64
+PROMPT_IDS: list[JSON] = [7]
+PROMPT = sha256(canonical({"token_ids": PROMPT_IDS})).hexdigest()
 
 
 def as_it_is(draft: Draft) -> Draft:
@@ -114,19 +117,66 @@ class ForecastLog(MemoryLog):
 
     def decide(self, decision: str, made: Made) -> None:
         """Let a decision name an attempt; it ends at once."""
-        payload: Body = {
-            **RUN,
-            "decision_id": decision,
-            "attempt": 0,
-            "instrument": made.instrument,
-            "forecast_id": made.forecast_id,
-            "forecast_attempt": made.number,
-            "of_seq": made.seq,
-            "of_leaf": made.leaf,
-            "missing": made.missing,
-        }
         stream = f"decision/{decision}"
-        self.append(self._drafted(stream, Kind.FORECAST_TAKEN, payload), sealed(decision))
+        self.append(
+            self._drafted(stream, Kind.FORECAST_TAKEN, _taken(decision, made)), sealed(decision)
+        )
+
+    def decide_jointly(
+        self, decision: str, own: Made, *others: Made, joint: Mapping[str, JSON] | None = None
+    ) -> None:
+        """Let a decision rest on the joint paths of its own forecast and others; it ends at once.
+
+        `joint` are changes of what it says of the set.
+        """
+        stream = f"decision/{decision}"
+        self.append(self._drafted(stream, Kind.FORECAST_TAKEN, _taken(decision, own)))
+        named = self.join(own, *others)
+        paths: Body = {"digest": "e" * 64, "n_paths": 8, "joint": {**named, **(joint or {})}}
+        proposed: Body = {**RUN, "decision_id": decision, "intent": None, "intent_digest": None}
+        self.append(
+            self._drafted(stream, Kind.INTENT_PROPOSED, {**proposed, "paths": paths}),
+            sealed(decision),
+        )
+
+    def join(self, *members: Made) -> Body:
+        """Put a set of joint paths on record; return how decisions name it."""
+        ordered = sorted(members, key=lambda one: one.instrument)
+        rows = [
+            {
+                "instrument": one.instrument,
+                "forecast_id": one.forecast_id,
+                "attempt": one.number,
+                "of_seq": one.seq,
+                "of_leaf": one.leaf,
+                "paths": "forecast_made",
+            }
+            for one in ordered
+        ]
+        ids: list[JSON] = [
+            [one["instrument"], one["forecast_id"], one["attempt"], one["paths"]] for one in rows
+        ]
+        name = id_of({"members": ids, "rule": "rule/1", "without_bp": 9_000})
+        seeds = [
+            decision_seed(self._roots[one.instrument].root, prompt_label((7,)), one.number)
+            for one in ordered
+        ]
+        payload: Body = {
+            "mode": RUN["mode"],
+            "joint_id": name,
+            "members": rows,
+            "rule": "rule/1",
+            "keep_bp": 9_850,
+            "without_bp": 9_000,
+            "shrunk_bp": 0,
+            "correlation_1e6": [0] * (len(rows) * (len(rows) - 1) // 2),
+            "seed": joint_seed(seeds).hex(),
+            "n_paths": 8,
+            "digest": "e" * 64,
+        }
+        self.append(self._drafted(f"joint/{name}", Kind.PATHS_JOINED, payload))
+        row = self.rows[-1]
+        return {"joint_id": name, "of_seq": row["seq"], "of_leaf": bytes(row["leaf"]).hex()}
 
     def _add(self, made: Made, kind: Kind, payload: Body) -> None:
         numbered: Body = {"attempt": made.number, "mode": RUN["mode"], **payload}
@@ -165,6 +215,20 @@ class ForecastLog(MemoryLog):
         )
 
 
+def _taken(decision: str, made: Made) -> Body:
+    return {
+        **RUN,
+        "decision_id": decision,
+        "attempt": 0,
+        "instrument": made.instrument,
+        "forecast_id": made.forecast_id,
+        "forecast_attempt": made.number,
+        "of_seq": made.seq,
+        "of_leaf": made.leaf,
+        "missing": made.missing,
+    }
+
+
 def _opening(made: Made) -> Body:
     inputs, instrument = inputs_of(made.instrument, secure=made.secure), made.instrument
     return {
@@ -183,9 +247,10 @@ def _opening(made: Made) -> Body:
 
 
 def _request(made: Made, root: Checkpoint) -> Body:
-    seed = decision_seed(root.root, prompt_label(()), made.number)
+    seed = decision_seed(root.root, prompt_label((7,)), made.number)
     return {
-        "prompt_ids": [],
+        "prompt": {"token_ids": PROMPT_IDS},
+        "prompt_ids": PROMPT_IDS,
         "prompt_digest": PROMPT,
         "codec_digest": CODEC,
         "template": "",

@@ -151,6 +151,21 @@ def _message(before: str, after: str) -> Change:
     return change
 
 
+def _each(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any field
+    return lambda members: [{**one, **changes} for one in members]
+
+
+def _in_joint(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any field
+    """Change which set a record names, where it names one."""
+    return lambda paths: (
+        {**paths, "joint": {**paths["joint"], **changes}} if "joint" in (paths or {}) else paths
+    )
+
+
+def _paths_of(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any field
+    return lambda inputs: {**inputs, "paths": {**inputs["paths"], **changes}}
+
+
 def _booked(**changes: str) -> Change:
     """Change what a resolution books, in both of its forms."""
     change = _with(**changes)
@@ -160,6 +175,59 @@ def _booked(**changes: str) -> Change:
 _F = Forgery
 _HALF = {"risk": "0" * 128}
 FORGED: tuple[Forgery, ...] = (
+    *(
+        _F("joint", name, "joint", (told(Kind.PATHS_JOINED, **change),))
+        for name, change in (
+            ("another id", {"joint_id": "A" * 26}),
+            ("joined by another rule", {"rule": "by-hand/1"}),
+            ("another correlation by policy", {"without_bp": 1}),
+            ("a chosen seed", {"seed": "0" * 64}),
+            ("a correlation above one", {"correlation_1e6": [1_000_001]}),
+            ("a correlation too many", {"correlation_1e6": [0, 0]}),
+            ("one member", {"members": lambda them: them[:1]}),
+            ("members the other way round", {"members": lambda them: them[::-1]}),
+            ("a member twice", {"members": lambda them: [them[0], them[0]]}),
+            ("a member of another leaf", {"members": _each(of_leaf="0" * 64)}),
+            ("a member of another record", {"members": _each(of_seq=1)}),
+            ("a member of an attempt that is none", {"members": _each(attempt=9)}),
+            ("members of other paths", {"members": _each(paths="rounds_captured")}),
+        )
+    ),
+    *(
+        _F("joint", f"{kind.value} with {name}", "joint", (told(kind, paths=change),))
+        for kind in (Kind.INTENT_PROPOSED, Kind.PLACEBO_JUDGED, Kind.GJR_JUDGED)
+        for name, change in (
+            ("other paths", _with(digest="0" * 64)),
+            ("another number of them", _with(n_paths=2)),
+            ("a set that is none", _in_joint(joint_id="A" * 26)),
+            ("another record of its set", _in_joint(of_seq=3)),
+            ("another leaf of its set", _in_joint(of_leaf="0" * 64)),
+        )
+    ),
+    _F(
+        "joint",
+        "a verdict on other paths",
+        "joint",
+        (told(Kind.VERDICT_GIVEN, inputs=_paths_of(digest="0" * 64)),),
+    ),
+    _F(
+        "joint",
+        "a verdict on paths of other instruments",
+        "joint",
+        (told(Kind.VERDICT_GIVEN, inputs=_paths_of(instruments=["SPXN"])),),
+    ),
+    _F(
+        "forecast",
+        "ids of another prompt",
+        "orders",
+        (told(Kind.FORECAST_REQUESTED, prompt=_with(token_ids=[7])),),
+    ),
+    _F(
+        "forecast",
+        "a prompt of another digest",
+        "orders",
+        (told(Kind.FORECAST_REQUESTED, prompt=_with(template="other")),),
+    ),
     _F("run", "another mode", "orders", (told(Kind.RUN_STARTED, mode="live"),)),
     _F("run", "not a development run", "orders", (told(Kind.RUN_STARTED, dev=False),)),
     _F("decision", "another decision", "orders", (told(Kind.ORDER_SENT, decision_id="x"),)),

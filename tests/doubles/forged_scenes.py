@@ -6,6 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from audit.records.canonical import JSON
 from audit.records.kinds import KINDS, Kind
 from audit.records.record import Draft
@@ -13,14 +15,19 @@ from gateway.desk.bodies.booking import ResolveRequest
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.desk.officers.resolution import listed, resolution_statement, resolve
 from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.policies import policy
 from gateway.walk.journal.order import OrderSending
 from gateway.walk.journal.run import mark_taken
 from gateway.walk.projections.asked import terms_of
+from risk.forms.canonical import canonical_bytes
 from risk.forms.documents import document_of
+from risk.policy.policy import policy_document
 from risk.windows.fairness.criteria import PRODUCT, criteria_digest
 from tests.doubles.adjusting import adjusted
 from tests.doubles.broker_files import Broker, two_orders
+from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.scaled_desk import scaled_desk
 from tests.doubles.signing_anew import TESTED
 from tests.doubles.walk_scenes import held_and_approved, quantity
 
@@ -34,6 +41,16 @@ def _orders(folder: Path) -> Broker:
 def _held(folder: Path) -> Broker:
     desk = memory_desk(folder)
     held_and_approved(desk)
+    return Broker(desk)
+
+
+def _joint(folder: Path) -> Broker:
+    """A book of two instruments, whose paths are joined under a policy of format 2."""
+    signed = folder / "policy.json"
+    signed.write_bytes(canonical_bytes(policy_document(gathered_policy())))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy, "SHIPPED", signed)
+        desk = scaled_desk(folder, 4)
     return Broker(desk)
 
 
@@ -235,6 +252,7 @@ def _justification() -> dict[str, JSON]:
 
 SCENES: Mapping[str, Callable[[Path], Broker]] = {
     "orders": _orders,
+    "joint": _joint,
     "held": _held,
     "replaced": _replaced,
     "resolved": _resolved,

@@ -16,8 +16,14 @@ from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import ShownRecord, attempt_in, judge_requests
 from audit.verifier.parts.contents.signed import OfficersWord
 from audit.verifier.parts.contents.standing import judge_standing
+from audit.verifier.parts.contents.statements.joint import SETS
 from audit.verifier.parts.contents.statements.judging import Statements
-from audit.verifier.parts.contents.statements.seen import Earlier, is_given
+from audit.verifier.parts.contents.statements.seen import (
+    Earlier,
+    is_given,
+    list_of,
+    mapping_of,
+)
 from audit.verifier.parts.records import (
     Disclosed,
     Streams,
@@ -184,7 +190,8 @@ def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> N
             key = canonical(name)
             there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
-        if not known(head) or not (head["stream"] == stream or attempt_in(head["stream"])):
+        own = head["stream"] == stream or head["kind"] == "paths_joined"
+        if not known(head) or not (own or attempt_in(head["stream"])):
             continue
         named = _names_in(head, body)
         for name in named:
@@ -205,12 +212,14 @@ def _name_of(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[object] |
             return ["override", body.get("override_id")]
         case "snapshot_taken":
             return ["forecast", head["stream"].removeprefix("forecast/")]
+        case "paths_joined":
+            return ["joint", head["stream"].removeprefix(SETS)]
         case _:
             return None
 
 
 def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[object]]:
-    """Return what a record names: run, policy, inbound message, override, attempt at a forecast.
+    """Return what a record names: run, policy, message, override, set of paths, attempt.
 
     An attempt names the one before it, from which its right to be follows.
     """
@@ -223,6 +232,12 @@ def _names_in(head: Mapping[str, Any], body: Mapping[str, Any]) -> list[list[obj
     used = state.get("override") if isinstance(state, dict) else None
     if isinstance(used, dict):
         named.append(["override", used.get("override_id")])
+    for one in list_of(body.get("members")) if head["kind"] == "paths_joined" else ():
+        member = mapping_of(one)
+        attempt = f"{text_of(member.get('forecast_id'))}.{text_of(member.get('attempt'))}"
+        named.append(["forecast", attempt])
+    joint = mapping_of(mapping_of(body.get("paths")).get("joint"))
+    named.append(["joint", text_of(joint["joint_id"]) if "joint_id" in joint else None])
     taken, number = body.get("forecast_id"), body.get("forecast_attempt", 0)
     if head["kind"] == "forecast_taken" and is_given(taken):
         named.append(["forecast", f"{text_of(taken)}.{text_of(number)}"])

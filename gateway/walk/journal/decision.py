@@ -22,7 +22,6 @@ from risk.policy.policy import Policy, policy_digest
 from risk.sizing import Sizing, sizing_document
 from risk.state.book import Book
 from risk.state.inputs.inputs import Inputs
-from risk.state.paths.arrays import paths_digest
 from risk.state.state import KillState, Phase, Quote
 
 GATEWAY: Final = "gateway"
@@ -291,6 +290,8 @@ def inputs_document(inputs: Inputs | None) -> dict[str, JSON]:
     """Return the field with a state's inputs; the joint paths are named by their digest."""
     if inputs is None:
         return {}
+    from risk.state.paths.arrays import paths_digest  # noqa: PLC0415 - numpy, only where paths are judged
+
     named = inputs.paths
     document: dict[str, JSON] = {**document_of(replace(inputs, paths=None))}
     if inputs.fairness is None:

@@ -20,9 +20,9 @@ from gateway.walk.ports import Forecasting, RecordsPort
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
-from inference.forecast.joint import RULE
 from inference.forecast.modes import ChosenMode, Usual
 from inference.forecast.verdicts import verdicts_document
+from inference.scale.correlation import RULE
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals

@@ -29,9 +29,10 @@ from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForeca
 from inference.codec.scaled import codec_of, reads_numbers_only
 from inference.errors import InferenceError
 from inference.forecast.draws import CodecLaw, GjrLaw, PathLaw
-from inference.forecast.joint import RULE, Member, exchanged, joint_seed
+from inference.forecast.joint import Member, exchanged, joint_seed
 from inference.scale.correlation import (
     KEEP_BP,
+    RULE,
     CorrelationFactor,
     PastCloses,
     correlation_of,
@@ -273,7 +274,7 @@ class JointPaths:
 
         made = together(sampled, pair)
         if len(members) == 1:
-            return Joined(paths=made.paths)
+            return Joined(paths=made.paths, digest=paths_digest(made.paths))
         named = tuple(one.member for one in members)
         said = PathsJoined(
             joint_id=joint_id(named, without_bp),
@@ -289,4 +290,4 @@ class JointPaths:
         )
         record = self._on_record(said.draft(tags={"mode": mode}))
         by = JointNamed(joint_id=said.joint_id, of_seq=record.seq, of_leaf=record.leaf.hex())
-        return Joined(paths=made.paths, named=by)
+        return Joined(paths=made.paths, digest=said.digest, named=by)

@@ -26,7 +26,7 @@ class HorizonLimits(PolicyModel):
         errors_added: Standard errors added to each estimate, in 1/10,000; 16,449 is 95 %.
         joint_paths_min: Paths below which an estimate says nothing.
         joint_paths_age_max: Age of the oldest forecast among the paths.
-        joint_correlation: What two instruments without enough of a common past count as.
+        joint_correlation: What a pair of instruments without enough of a common past counts as.
     """
 
     shortfall_max: Annotated[BasisPoints, Looser.HIGHER]

@@ -28,15 +28,20 @@ def attempt_in(stream: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-def seeds_of(root: bytes, prompt_ids: object, attempt: int, n: int) -> list[str]:
-    """Return the seeds of an attempt at a forecast in the form that records have.
+def seed_of(root: bytes, prompt_ids: object, attempt: int) -> bytes:
+    """Return the seed of an attempt at a forecast.
 
-    Their label is the digest of the prompt's token ids, in hex.
+    Its label is the digest of the prompt's token ids, in hex.
     """
     key = hmac.digest(_SALT, root, "sha256")
     label = hashlib.sha256(canonical(prompt_ids)).hexdigest()
     info = label.encode() + b"\0" + attempt.to_bytes(4, "big")
-    seed = hmac.digest(key, info + b"\1", "sha256")
+    return hmac.digest(key, info + b"\1", "sha256")
+
+
+def seeds_of(root: bytes, prompt_ids: object, attempt: int, n: int) -> list[str]:
+    """Return the seeds of an attempt's trajectories in the form that records have."""
+    seed = seed_of(root, prompt_ids, attempt)
     drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
     return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
 

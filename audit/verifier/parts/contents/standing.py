@@ -13,7 +13,12 @@ from audit.verifier.parts.canonical import ZERO_HASH, text_of
 from audit.verifier.parts.contents.seeds import LEDGER_WIDE
 from audit.verifier.parts.contents.statements.attempts import INDEXES, STANDS
 from audit.verifier.parts.contents.statements.listings import PASSED_OVER
-from audit.verifier.parts.contents.statements.seen import is_given, same
+from audit.verifier.parts.contents.statements.seen import (
+    is_given,
+    list_of,
+    mapping_of,
+    same,
+)
 from audit.verifier.parts.records import judge_end, known
 from audit.verifier.parts.report import INCOMPLETE, NOT_CHECKABLE, TAMPERED, Report
 
@@ -57,25 +62,46 @@ def judge_standing(
     stream: str,
     records: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], bytes]],
 ) -> None:
-    """Check that no forecast was passed over that stood when a decision named another."""
+    """Check that no forecast was passed over that stood when a decision named another.
+
+    It names its own, and the members of its joint paths.
+    """
     shown = [ShownLine(*one) for one in sorted(records, key=lambda one: int(one[0]["seq"]))]
+    sets = {one.seq: one for one in shown if one.head["kind"] == "paths_joined"}
+    taken, seen = None, set[str]()
     for one in shown:
-        ours = one.head["stream"] == stream and one.head["kind"] == "forecast_taken"
-        named = one.body.get("of_seq") is not None and not is_given(one.body.get("missing"))
-        if ours and named and known(one.head):
-            _judge_index(report, one, shown)
+        if one.head["stream"] != stream or not known(one.head):
+            continue
+        joint = mapping_of(mapping_of(one.body.get("paths")).get("joint"))
+        joined = sets.get(joint["of_seq"]) if type(joint.get("of_seq")) is int else None
+        members = [] if joined is None else list_of(joined.body.get("members"))
+        named = [(mapping_of(member), "attempt") for member in members]
+        if one.head["kind"] == "forecast_taken":
+            is_made = one.body.get("of_seq") is not None and not is_given(one.body.get("missing"))
+            taken, seen = one if is_made else None, set[str]()
+            named = [(one.body, "forecast_attempt")]
+        for body, number in named if taken is not None else ():
+            instrument = text_of(body.get("instrument"))
+            if taken is not None and instrument not in seen:
+                seen.add(instrument)
+                wanted = [body.get("forecast_id"), body.get(number, 0)]
+                _judge_index(report, taken, f"{INDEXES}{instrument}", wanted, shown)
 
 
-def _judge_index(report: Report, taken: ShownLine, shown: Sequence[ShownLine]) -> None:
+def _judge_index(
+    report: Report,
+    taken: ShownLine,
+    index: str,
+    wanted: Sequence[object],
+    shown: Sequence[ShownLine],
+) -> None:
     """Follow an index from the line of the forecast that a decision names to the one after it."""
-    index = f"{INDEXES}{text_of(taken.body.get('instrument'))}"
     own = [one for one in shown if one.head["stream"] == index]
     lines = {one.place: one for one in own}
-    wanted = [taken.body.get("forecast_id"), taken.body.get("forecast_attempt", 0)]
     at = None
     for one in own:
         named = [one.body.get("forecast_id"), one.body.get("attempt")]
-        if one.seq < taken.seq and _stands(one) and same(named, wanted):
+        if one.seq < taken.seq and _stands(one) and same(named, [*wanted]):
             at = one
     if at is None:
         text = "index: the line by which its forecast stands is not shown"

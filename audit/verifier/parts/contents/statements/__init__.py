@@ -10,6 +10,7 @@
     verdicts   what was judged: intents, verdicts, what a person agreed to
     forecasts  what a forecast rests on, and which one a decision names
     listings   the index of an instrument, and whether the forecast named stood
+    joint      what joint paths are joined from, and which ones a decision names
     orders     what left and what came back
     governing  what officers said
     adjustments  what adjustments of a book do

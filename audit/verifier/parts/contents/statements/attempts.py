@@ -3,14 +3,17 @@
 Memory grows with attempts; of each its inputs and its ends stay.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from audit.verifier.parts.canonical import text_of
-from audit.verifier.parts.contents.seeds import attempt_in
+from audit.verifier.parts.contents.seeds import attempt_in, seed_of
 
 FORECASTS, INDEXES = "forecast/", "instrument/"
+_ROOT = re.compile(r"[0-9a-f]{64}")
 STANDS = ("made", "again")
 """The lines of an index from which on a forecast stands."""
 LISTED = ("snapshot_taken", "forecast_sealed", "forecast_listed")
@@ -23,6 +26,7 @@ class SeenAttempt:
 
     Attributes:
         inputs: what it rests on; None until they are on record.
+        seed: of its samples; empty until it is asked for.
         made: number and leaf of the record that states the forecast.
         source: who made it, `target` or `table`.
         failed: the reason of its recorded failure; the table may answer all the same.
@@ -33,6 +37,7 @@ class SeenAttempt:
     gap: bool = False
     inputs: Mapping[str, Any] | None = None
     requested: bool = False
+    seed: bytes = b""
     made: tuple[int, str] | None = None
     source: object = None
     failed: object = None
@@ -69,6 +74,9 @@ class SeenAttempts:
                 own.inputs = _document(body.get("inputs"))
             case "forecast_requested":
                 own.requested = True
+                root, named = text_of(body.get("seed_root")), attempt_in(head["stream"])
+                if named is not None and _ROOT.fullmatch(root):
+                    own.seed = seed_of(bytes.fromhex(root), body.get("prompt_ids"), named[1])
             case "forecast_failed":
                 own.failed = body.get("reason")
             case "forecast_made":
@@ -85,18 +93,28 @@ class Index:
     """The lines of an instrument's index so far; `gap` if an earlier one is not here.
 
     Attributes:
-        stands: id and attempt of the forecast that stands.
+        lines: number, id and attempt of each line from which on a forecast stands.
         made: the last attempt that made each forecast, by the forecast's id.
         again: how often each forecast stood again.
     """
 
     records: int = 0
     gap: bool = False
-    stands: tuple[str, object] | None = None
+    lines: list[tuple[int, str, object]] = field(default_factory=list)
     made: dict[str, object] = field(default_factory=dict)
     again: dict[str, int] = field(default_factory=dict)
 
-    def take(self, body: Mapping[str, Any]) -> None:
+    @property
+    def stands(self) -> tuple[str, object] | None:
+        """Id and attempt of the forecast that stands."""
+        return self.lines[-1][1:] if self.lines else None
+
+    def stood(self, before: int) -> tuple[str, object] | None:
+        """Return id and attempt of the forecast that stood before a record."""
+        place = bisect_left(self.lines, before, key=lambda line: line[0])
+        return self.lines[place - 1][1:] if place else None
+
+    def take(self, seq: int, body: Mapping[str, Any]) -> None:
         """Fold a line, after it was judged."""
         event, name = body.get("event"), text_of(body.get("forecast_id"))
         if event == "made":
@@ -104,7 +122,7 @@ class Index:
         if event == "again":
             self.again[name] = self.again.get(name, 0) + 1
         if event in STANDS:
-            self.stands = (name, body.get("attempt"))
+            self.lines.append((seq, name, body.get("attempt")))
 
 
 @dataclass(slots=True)
@@ -138,7 +156,7 @@ class Indexes:
         """Fold a record, after it was judged."""
         self.last, self.awaited, self.unread = head["seq"], _line_after(head, body), False
         if head["kind"] == "forecast_listed" and head["stream"] in self.found:
-            self.found[head["stream"]].take(body)
+            self.found[head["stream"]].take(head["seq"], body)
 
 
 def _line_after(head: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -74,14 +74,14 @@ def _opening_faults(seen: Earlier, said: VerifiedRecord, named: tuple[str, int])
         yield "its instrument is not among its inputs"
     if not number:
         return
-    before = _ended(seen, f"{FORECASTS}{forecast_id}.{number - 1}")
+    before = ended_attempt(seen, f"{FORECASTS}{forecast_id}.{number - 1}")
     if before is not None and not before.may_be_followed:
         yield "the attempt before it has no failure on record"
     elif before is None and seen.whole:
         yield "the attempt before it is not on record"
 
 
-def _ended(seen: Earlier, stream: str) -> SeenAttempt | None:
+def ended_attempt(seen: Earlier, stream: str) -> SeenAttempt | None:
     """Return an attempt of which all is here; in a bundle its end too, which is asked for there."""
     found = seen.attempts.found.get(stream)
     if found is None or found.gap or found.inputs is None:
@@ -94,12 +94,7 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
     body = said.body
     match said.kind:
         case "forecast_requested":
-            if own.requested:
-                yield "its forecast was asked for before"
-            if not same(body.get("prompt_digest"), inputs.get("prompt")):
-                yield "its prompt is not among the inputs"
-            if not same(body.get("codec_digest"), inputs.get("codec")):
-                yield "its codec is not among the inputs"
+            yield from _request_faults(own, inputs, body)
         case "forecast_made":
             yield from _made_faults(own, inputs, mapping_of(body.get("forecast")))
         case "forecast_sealed":
@@ -111,6 +106,22 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
                 yield "its outcome does not follow from the records before it"
         case _:
             pass
+
+
+def _request_faults(
+    own: SeenAttempt, inputs: Mapping[str, Any], body: Mapping[str, Any]
+) -> Findings:
+    if own.requested:
+        yield "its forecast was asked for before"
+    if not same(body.get("prompt_digest"), inputs.get("prompt")):
+        yield "its prompt is not among the inputs"
+    if not same(body.get("codec_digest"), inputs.get("codec")):
+        yield "its codec is not among the inputs"
+    prompt = mapping_of(body.get("prompt"))
+    if not same(prompt.get("token_ids"), body.get("prompt_ids")):
+        yield "its prompt_ids are not those of its prompt"
+    if not same(body.get("prompt_digest"), hashlib.sha256(canonical(prompt)).hexdigest()):
+        yield "its prompt_digest is not that of its prompt"
 
 
 def _made_faults(
@@ -148,7 +159,7 @@ def _taken_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
         return
     if of_seq is not None and not (type(of_seq) is int and of_seq < said.seq):
         yield "its forecast is not before it"
-    found = _ended(seen, stream)
+    found = ended_attempt(seen, stream)
     if found is not None and found.inputs is not None:
         yield from _named_faults(found, found.inputs, body)
     elif seen.whole:

@@ -25,6 +25,7 @@ from audit.verifier.parts.contents.statements.governing import (
     judge_signed,
     to_sign,
 )
+from audit.verifier.parts.contents.statements.joint import judge_joint
 from audit.verifier.parts.contents.statements.listings import judge_index
 from audit.verifier.parts.contents.statements.orders import (
     judge_fill,
@@ -50,6 +51,7 @@ JUDGES: Mapping[str, Judge] = {
     "decision": judge_decision,
     "forecast": judge_forecast,
     "index": judge_index,
+    "joint": judge_joint,
     "intent": judge_intent,
     "verdict": judge_verdict,
     "hold": judge_hold,

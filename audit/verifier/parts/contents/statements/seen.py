@@ -105,11 +105,23 @@ class SeenOrder:
     asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
+class SeenSet(NamedTuple):
+    """Joint paths: number and leaf of their record, their digest and number, and the members.
+
+    `members` has forecast, attempt and whose paths by instrument, in the record's order.
+    """
+
+    place: tuple[int, str]
+    result: tuple[object, object]
+    members: Mapping[str, tuple[object, object, object]]
+
+
 @dataclass(slots=True)
 class SeenDecision:
     """The records of one decision so far; `gap` if an earlier one is not here.
 
-    `taken` says which forecast it rests on now; an approval asks for another.
+    `taken` says which forecast it rests on now; an approval asks for another. `paths` are those
+    that the intent rests on; None until one is proposed.
     """
 
     records: int = 0
@@ -118,6 +130,7 @@ class SeenDecision:
     request: Mapping[str, Any] = field(default_factory=dict)
     author: object = None
     taken: Mapping[str, Any] | None = None
+    paths: object = None
     proposed: tuple[Mapping[str, Any], object] | None = None
     verdicts: dict[int, tuple[Mapping[str, Any], bytes]] = field(default_factory=dict)
     agreed: Mapping[str, Any] | None = None
@@ -154,6 +167,7 @@ class Earlier:
     held: Positions = field(default_factory=Positions)
     attempts: SeenAttempts = field(default_factory=SeenAttempts)
     indexes: Indexes = field(default_factory=Indexes)
+    joined: dict[str, SeenSet] = field(default_factory=dict)
     modes: set[str] = field(default_factory=set)
     mode: str = ""
     mode_seq: int = -1
@@ -251,13 +265,36 @@ def _asked(seen: Earlier, said: VerifiedRecord) -> None:
 
 def _forecast(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
-    own.taken = {name: said.body.get(name) for name in ("instrument", "of_seq")}
+    names = ("instrument", "of_seq", "forecast_id")
+    own.taken = {
+        **{name: said.body.get(name) for name in names},
+        "forecast_attempt": said.body.get("forecast_attempt", 0),
+        "seq": said.seq,
+    }
     if own.author is None:
         own.author = said.body.get("author")
 
 
 def _proposed(seen: Earlier, said: VerifiedRecord) -> None:
-    seen.of(said).proposed = (mapping_of(said.body.get("intent")), said.body.get("intent_digest"))
+    own = seen.of(said)
+    own.proposed = (mapping_of(said.body.get("intent")), said.body.get("intent_digest"))
+    own.paths = mapping_of(said.body.get("paths"))
+
+
+def _set_joined(seen: Earlier, said: VerifiedRecord) -> None:
+    members = [mapping_of(one) for one in list_of(said.body.get("members"))]
+    seen.joined[text_of(said.body.get("joint_id"))] = SeenSet(
+        place=(said.seq, said.leaf.hex()),
+        result=(said.body.get("digest"), said.body.get("n_paths")),
+        members={
+            text_of(one.get("instrument")): (
+                one.get("forecast_id"),
+                one.get("attempt"),
+                one.get("paths"),
+            )
+            for one in members
+        },
+    )
 
 
 def _given(seen: Earlier, said: VerifiedRecord) -> None:
@@ -327,7 +364,7 @@ def _reported(seen: Earlier, said: VerifiedRecord) -> None:
 def _sealed(seen: Earlier, said: VerifiedRecord) -> None:
     own = seen.of(said)
     own.verdicts.clear()
-    own.request, own.proposed, own.agreed, own.taken = {}, None, None, None
+    own.request, own.proposed, own.agreed, own.taken, own.paths = {}, None, None, None, None
 
 
 def _inbound(seen: Earlier, said: VerifiedRecord) -> None:
@@ -379,6 +416,7 @@ _TAKEN = {
     "intent_received": _asked,
     "forecast_taken": _forecast,
     "intent_proposed": _proposed,
+    "paths_joined": _set_joined,
     "verdict_given": _given,
     "approval_given": _agreed,
     "order_sending": _sending,

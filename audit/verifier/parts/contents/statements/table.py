@@ -53,7 +53,7 @@ STATEMENTS = (
         {
             "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
             "mode_chosen": "attempt",
-            "forecast_requested": "attempt prompt_digest codec_digest",
+            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest",
             "rounds_captured": "attempt",
             "forecast_failed": "attempt reason",
             "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
@@ -75,6 +75,20 @@ STATEMENTS = (
             "*": "",
             "forecast_listed": "instrument event forecast_id attempt again",
             "forecast_taken": "instrument forecast_id forecast_attempt",
+        },
+    ),
+    Statement(
+        "joint",
+        "Joint paths are those of a set of forecasts on record, each instrument's once; the set's"
+        " id is that of its members and its seed that of theirs. A decision names the set of the"
+        " forecasts that stood when it took its own, which is among them; its verdict rests on the"
+        " paths of its intent.",
+        {
+            "paths_joined": "joint_id members rule without_bp correlation_1e6 seed",
+            "intent_proposed": "paths",
+            "placebo_judged": "paths",
+            "gjr_judged": "paths",
+            "verdict_given": "inputs.paths",
         },
     ),
     Statement(
