@@ -9,5 +9,6 @@ Not here: sampling.
     prompt      token ids for the engine, and the scale that turns its answer into returns
     codec       snapshot to tokens and tokens back to returns: codec v1
     scaled      the same tokens on a fitted scale: codec v2
+    paths       tokens of many paths to returns, equal to one path's to the last bit
     text        a prompt in words and an answer of fixed width, for instruct models
 """

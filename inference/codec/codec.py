@@ -111,7 +111,7 @@ class ReturnCodec:
         Raises:
             CodecError: when a token is not a bin, or the prompt is of another codec.
         """
-        scale = self._scale(prompt)
+        scale = self.scale_of(prompt)
         returns = []
         for step, token in enumerate(tokens):
             if not words.is_bin(token):
@@ -129,7 +129,7 @@ class ReturnCodec:
         Raises:
             CodecError: when the row is malformed, or the prompt is of another codec.
         """
-        sigma = self._scale(prompt).sigma
+        sigma = self.scale_of(prompt).sigma
         p_up, mean, sd = row_law(p_row)
         return p_up, mean * sigma, sd * sigma
 
@@ -185,14 +185,11 @@ class ReturnCodec:
         return before[0] if words.is_bin(before[0]) else 0
 
     def scale_of(self, prompt: Prompt) -> PathScale:
-        """Return the scale after a prompt's last bar, from which its paths go on.
+        """Return the scale of the first sampled bar, with which a prompt ends.
 
         Raises:
-            CodecError: the prompt is of another codec.
+            CodecError: when the prompt is of another codec, or its numbers are none.
         """
-        return self._scale(prompt)
-
-    def _scale(self, prompt: Prompt) -> PathScale:
         if prompt.codec_digest != self.digest:
             raise CodecError(f"expected codec {self.digest[:12]}, was {prompt.codec_digest[:12]}")
         try:

@@ -67,7 +67,8 @@ class ScaledCodec(ReturnCodec):
         )
 
     @override
-    def _scale(self, prompt: Prompt) -> PathScale:
+    def scale_of(self, prompt: Prompt) -> PathScale:
+        """Return the scale of the first sampled bar; raises as in `ReturnCodec`."""
         if prompt.codec_digest != self.digest:
             raise CodecError(f"expected codec {self.digest[:12]}, was {prompt.codec_digest[:12]}")
         if prompt.scale is None:

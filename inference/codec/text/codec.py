@@ -114,7 +114,7 @@ class TextCodec(ScaledCodec):
             AnswerError: when the answer is malformed or incomplete.
             CodecError: when the prompt is of another codec.
         """
-        scale = self._scale(prompt)
+        scale = self.scale_of(prompt)
         returns = []
         for bar, (sign, steps) in enumerate(read_answer(self.grammar.text_of(tokens))):
             value = sign * (steps + dither(key, bar)) / HUNDREDTHS * scale.sigma
@@ -141,7 +141,7 @@ class TextCodec(ScaledCodec):
             raise AnswerError("the first bar needs two paths and a sign with mass")
         mean = math.fsum(first_returns) / len(first_returns)
         if len(first_returns) < SIZING_PATHS:
-            return p_row[0] / total, mean, max(self._scale(prompt).sigma, _SD_FLOOR)
+            return p_row[0] / total, mean, max(self.scale_of(prompt).sigma, _SD_FLOOR)
         square = math.fsum((one - mean) ** 2 for one in first_returns)
         sd = math.sqrt(square / (len(first_returns) - 1))
         return p_row[0] / total, mean, max(sd, _SD_FLOOR)
@@ -167,7 +167,8 @@ class TextCodec(ScaledCodec):
         return self.n_bins - 1
 
     @override
-    def _scale(self, prompt: Prompt) -> PathScale:
+    def scale_of(self, prompt: Prompt) -> PathScale:
+        """Return the scale of the first sampled bar; raises as in `ReturnCodec`."""
         if prompt.codec_digest != self.digest:
             raise CodecError(f"expected codec {self.digest[:12]}, was {prompt.codec_digest[:12]}")
         if prompt.scale is not None:
