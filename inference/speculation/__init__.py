@@ -11,5 +11,6 @@ Not here: vLLM.
     totals          counts and token paths of a capture
     overruled       how far target and drafter were apart, by bar
     condense        full rows to evidence
+    fields          numbers in the bytes of a capture
     evidence_bytes  the byte form of evidence, version 2 of a capture
 """

@@ -32,6 +32,7 @@ from typing import Final
 
 from inference.errors import CaptureError
 from inference.speculation.evidence import Bracket, Evidence, OtherFirst, RoundEvidence
+from inference.speculation.fields import CaptureFields, digest_bytes, varint
 from inference.speculation.rounds import (
     DrafterKind,
     PlainReason,
@@ -54,7 +55,6 @@ _REASONS: Final = (
 _FORM, _OF_FIRST, _CUT = 0b111, 0b1000, 0b10000
 _MAX_BINS: Final = 1 << 16
 _BYTE_BINS: Final = 1 << 8
-_VARINT_BITS: Final = 63
 _ONE: Final = int.from_bytes(struct.pack(">d", 1.0))
 
 
@@ -74,10 +74,10 @@ def _others(evidence: Evidence) -> bytes:
     """Return the beginning of version 4, or nothing where all trajectories share one first row."""
     if not evidence.other_firsts:
         return b""
-    out = bytearray(MAGIC_4) + _varint(evidence.n_bins) + _varint(len(evidence.other_firsts))
+    out = bytearray(MAGIC_4) + varint(evidence.n_bins) + varint(len(evidence.other_firsts))
     for one in evidence.other_firsts:
         out += struct.pack(f"<{evidence.n_bins}fH", *one.row, one.entropy)
-        out += _varint(len(one.trajectories)) + b"".join(map(_varint, one.trajectories))
+        out += varint(len(one.trajectories)) + b"".join(map(varint, one.trajectories))
     return bytes(out)
 
 
@@ -87,9 +87,9 @@ def _with_heads(evidence: Evidence) -> bytes:
     heads, refs = pool_of([r.tops for r in evidence.rounds])
     if not heads:
         return body
-    out = bytearray(MAGIC_3) + _varint(len(body)) + body + _varint(len(heads)) + b"".join(heads)
+    out = bytearray(MAGIC_3) + varint(len(body)) + body + varint(len(heads)) + b"".join(heads)
     for row in refs:
-        out += _varint(len(row)) + b"".join(map(_varint, row))
+        out += varint(len(row)) + b"".join(map(varint, row))
     return bytes(out)
 
 
@@ -100,13 +100,13 @@ def _body(evidence: Evidence) -> bytes:
     for r in _in_order(evidence):
         by_path[r.trajectory].append(r)
     out += bytes((_DRAFTERS.index(evidence.drafter), evidence.spec_k))
-    out += _varint(evidence.bin_start) + _varint(evidence.n_bins)
+    out += varint(evidence.bin_start) + varint(evidence.n_bins)
     if evidence.drafter is DrafterKind.TABLE:
-        out += _digest(bytes.fromhex(evidence.table_digest)) + _varint(base)
+        out += digest_bytes(bytes.fromhex(evidence.table_digest)) + varint(base)
     out += struct.pack(f"<{evidence.n_bins}f", *evidence.first_row)
-    out += struct.pack("<H", evidence.first_entropy) + _varint(len(evidence.seeds))
+    out += struct.pack("<H", evidence.first_entropy) + varint(len(evidence.seeds))
     for seed, digest, rounds in zip(evidence.seeds, evidence.row_digests, by_path, strict=True):
-        out += struct.pack("<Q", seed) + _digest(digest) + _varint(len(rounds))
+        out += struct.pack("<Q", seed) + digest_bytes(digest) + varint(len(rounds))
         for r in rounds:
             out += _round_bytes(r, evidence, base)
     return bytes(out)
@@ -139,11 +139,11 @@ def _round_bytes(r: RoundEvidence, evidence: Evidence, base: int) -> bytes:
     out = bytearray((_head(r),))
     recovered, kept = r.outcome is RoundOutcome.RECOVERED, evidence.n_bins
     if r.truncated:
-        out += _varint(r.truncated)
+        out += varint(r.truncated)
     if r.drafts:
         out += bytes((len(r.drafts), r.accepted) if recovered else (len(r.drafts),))
         out += b"".join(_bin(token - evidence.bin_start, kept) for token in r.drafts)
-        out += b"".join(_varint(state - base) for state in r.states)
+        out += b"".join(varint(state - base) for state in r.states)
     for j, p in enumerate(r.p):
         out += struct.pack("<f", p)
         if r.q:
@@ -173,84 +173,65 @@ def _bin(index: int, n_bins: int) -> bytes:
     return index.to_bytes(1 if n_bins <= _BYTE_BINS else 2, "little")
 
 
-def _digest(value: bytes) -> bytes:
-    if len(value) != 32:  # noqa: PLR2004 - SHA-256
-        raise ValueError("a digest has 32 bytes")
-    return value
-
-
-def _varint(value: int) -> bytes:
-    if not 0 <= value < 1 << (_VARINT_BITS + 7):
-        raise ValueError(f"{value} is not a varint")
-    out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - seven bits a byte
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _near_one(value: float) -> bytes:
     gap = int.from_bytes(struct.pack(">d", value)) - _ONE
-    return _varint(gap * 2 if gap >= 0 else -gap * 2 - 1)
+    return varint(gap * 2 if gap >= 0 else -gap * 2 - 1)
 
 
-class _Reader:
-    """Reads fields in order; raises `CaptureError` for what is missing or impossible."""
+class _Reader(CaptureFields):
+    """Reads a capture of any version."""
 
     def __init__(self, data: bytes, others: tuple[OtherFirst, ...] = ()) -> None:
-        self._data = data
-        self._at = 0
+        super().__init__(data, at=len(MAGIC))  # all magic lines are as long
         self._others = others
         self._own = {n: (one.row, one.entropy) for one in others for n in one.trajectories}
 
     def capture(self) -> Evidence:
         """Return what the magic line announces."""
-        self._at = len(MAGIC)  # all magic lines are as long
-        if self._data.startswith(MAGIC_4) and not self._others:
+        if self.begins(MAGIC_4) and not self._others:
             others = self._other_firsts()
-            return _Reader(self._data[self._at :], others).capture()
-        if self._data.startswith(MAGIC_3):
+            return _Reader(self.take(self.left), others).capture()
+        if self.begins(MAGIC_3):
             return self.with_heads()
-        if self._data.startswith(MAGIC):
+        if self.begins(MAGIC):
             return self.evidence()
         raise CaptureError("not a capture of version 2, 3 or 4")
 
     def _other_firsts(self) -> tuple[OtherFirst, ...]:
-        bins = self._varint()
+        bins = self.varint()
         if not 0 < bins <= _MAX_BINS:
             raise CaptureError(f"{bins} bins are too many or none")
         return tuple(
             OtherFirst(
-                row=self._floats(bins),
-                entropy=self._shorts(1)[0],
-                trajectories=tuple(self._varint() for _ in range(self._varint())),
+                row=self.floats(bins),
+                entropy=self.shorts(1)[0],
+                trajectories=tuple(self.varint() for _ in range(self.varint())),
             )
-            for _ in range(self._varint())
+            for _ in range(self.varint())
         )
 
     def evidence(self) -> Evidence:
-        code, self.spec_k = self._take(2)
+        code, self.spec_k = self.take(2)
         if code >= len(_DRAFTERS):
             raise CaptureError("unknown drafter")
         self.drafter = _DRAFTERS[code]
-        self.bin_start, self.n_bins = self._varint(), self._varint()
+        self.bin_start, self.n_bins = self.varint(), self.varint()
         if not 0 < self.n_bins <= _MAX_BINS:
             raise CaptureError(f"{self.n_bins} bins are too many or none")
         digest, self.base = "", 0
         if self.drafter is DrafterKind.TABLE:
-            digest, self.base = self._take(32).hex(), self._varint()
-        self.first_row = self._floats(self.n_bins)
-        (self.first_entropy,) = self._shorts(1)
+            digest, self.base = self.take(32).hex(), self.varint()
+        self.first_row = self.floats(self.n_bins)
+        (self.first_entropy,) = self.shorts(1)
         seeds, digests, rounds = [], [], []
-        for trajectory in range(self._varint()):
-            seeds.append(int.from_bytes(self._take(8), "little"))
-            digests.append(self._take(32))
+        for trajectory in range(self.varint()):
+            seeds.append(int.from_bytes(self.take(8), "little"))
+            digests.append(self.take(32))
             step = 0
-            for _ in range(self._varint()):
+            for _ in range(self.varint()):
                 rounds.append(self._round(trajectory, step))
                 step += len(rounds[-1].emitted)
-        if self._at != len(self._data):
+        if self.left:
             raise CaptureError("bytes behind the last round")
         return Evidence(
             drafter=self.drafter,
@@ -267,36 +248,36 @@ class _Reader:
         )
 
     def _round(self, trajectory: int, step: int) -> RoundEvidence:
-        head = self._byte()
+        head = self.byte()
         form, of_first = head & _FORM, bool(head & _OF_FIRST)
-        truncated = self._varint() if head & _CUT else 0
+        truncated = self.varint() if head & _CUT else 0
         plain, recovered = form >= _PLAIN, form in (_RECOVERED, _NO_REST)
-        n = 0 if plain else self._byte()
-        accepted = self._byte() if recovered else n
+        n = 0 if plain else self.byte()
+        accepted = self.byte() if recovered else n
         drafts = tuple(self._token() for _ in range(n))
         by_table = self.drafter is DrafterKind.TABLE
         of_network = self.drafter is DrafterKind.NETWORK
-        states = tuple(self.base + self._varint() for _ in range(n if by_table else 0))
+        states = tuple(self.base + self.varint() for _ in range(n if by_table else 0))
         p: list[float] = []
         q: list[float] = []
         q_picks: list[Bracket] = []
         for _ in range(min(n, accepted + 1)):
-            p += self._floats(1)
+            p += self.floats(1)
             if of_network:
-                q += self._floats(1)
-                q_picks.append(Bracket(before=self._double(), total=self._near_one()))
+                q += self.floats(1)
+                q_picks.append(Bracket(before=self.double(), total=self._near_one()))
         token = self._token()
         index, token_q, picked = token - self.bin_start, None, None
         first, entropy = self._own.get(trajectory, (self.first_row, self.first_entropy))
         token_p = first[index] if index < len(first) else 0.0
         entropies: tuple[int, ...] = (entropy,)
         if not of_first:
-            (token_p,) = self._floats(1)
-            token_q = self._floats(1)[0] if recovered and of_network else None
-            before = self._double()
-            total = self._double() if form == _RECOVERED else self._near_one()
+            (token_p,) = self.floats(1)
+            token_q = self.floats(1)[0] if recovered and of_network else None
+            before = self.double()
+            total = self.double() if form == _RECOVERED else self._near_one()
             picked = Bracket(before=before, total=total)
-            entropies = self._shorts(accepted + 1)
+            entropies = self.shorts(accepted + 1)
         outcome = RoundOutcome.RECOVERED if recovered else RoundOutcome.BONUS
         return RoundEvidence(
             trajectory=trajectory,
@@ -320,53 +301,24 @@ class _Reader:
 
     def with_heads(self) -> Evidence:
         """Return what version 3 holds."""
-        body = self._take(self._varint())
+        body = self.take(self.varint())
         if not body.startswith(MAGIC):
             raise CaptureError("version 3 does not hold one of version 2")
         evidence = _Reader(body, self._others).capture()
-        n = self._varint()
-        pool = split_pool(self._take(n * WIDTH), n)
+        n = self.varint()
+        pool = split_pool(self.take(n * WIDTH), n)
         rounds = []
         for r in evidence.rounds:
-            refs = [self._varint() for _ in range(self._varint())]
+            refs = [self.varint() for _ in range(self.varint())]
             rounds.append(replace(r, tops=heads_of(pool, refs)))
         return replace(evidence, rounds=tuple(rounds))
 
-    def _take(self, n: int) -> bytes:
-        found = self._data[self._at : self._at + n]
-        if len(found) != n:
-            raise CaptureError("the capture is cut short")
-        self._at += n
-        return found
-
-    def _byte(self) -> int:
-        return self._take(1)[0]
-
-    def _varint(self) -> int:
-        value = 0
-        for shift in range(0, _VARINT_BITS + 7, 7):
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte <= 0x7F:  # noqa: PLR2004 - the last one
-                return value
-        raise CaptureError("a varint does not end")
-
     def _token(self) -> int:
         width = 1 if self.n_bins <= _BYTE_BINS else 2
-        return self.bin_start + int.from_bytes(self._take(width), "little")
-
-    def _floats(self, n: int) -> tuple[float, ...]:
-        return struct.unpack(f"<{n}f", self._take(4 * n))
-
-    def _shorts(self, n: int) -> tuple[int, ...]:
-        return struct.unpack(f"<{n}H", self._take(2 * n))
-
-    def _double(self) -> float:
-        (value,) = struct.unpack("<d", self._take(8))
-        return float(value)
+        return self.bin_start + int.from_bytes(self.take(width), "little")
 
     def _near_one(self) -> float:
-        coded = self._varint()
+        coded = self.varint()
         bits = _ONE + (coded // 2 if coded % 2 == 0 else -(coded + 1) // 2)
         if not 0 <= bits < 1 << 64:
             raise CaptureError("a sum is not a float64")
