@@ -7,6 +7,7 @@ token: only the closed words of `vocabulary.py` do.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from inference.codec import vocabulary as words
@@ -44,6 +45,12 @@ def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
     tokens = [token for age, item in items for token in slot_tokens(item, age)]
     tokens.extend(words.NO_NEWS * (words.N_SLOTS - len(items)))
     return tuple(tokens)
+
+
+def is_wordless(token_ids: Sequence[int]) -> bool:
+    """Return whether every narrative slot of a prompt of codec 1 or 2 is blank."""
+    slots = tuple(token_ids[-words.TAIL_LENGTH :][: len(words.NO_NEWS) * words.N_SLOTS])
+    return slots == words.NO_NEWS * words.N_SLOTS
 
 
 def slot_tokens(item: NewsItem, age_bars: int) -> tuple[int, int, int]:

@@ -114,9 +114,10 @@ def rounded_1e8(values: Doubles) -> Ints:
     """
     if not np.isfinite(values).all():
         raise ForecastError("a move of price is not a number")
-    scaled = values * ONE
-    size = np.abs(scaled)
-    unsure = (np.abs(size - np.floor(size) - 0.5) <= size * _ULP) | (size >= 1.0 / _ULP)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = values * ONE
+        size = np.abs(scaled)
+        unsure = (np.abs(size - np.floor(size) - 0.5) <= size * _ULP) | (size >= 1.0 / _ULP)
     found: Ints = np.rint(np.where(unsure, 0.0, scaled)).astype(np.int64)
     for at in np.flatnonzero(unsure).tolist():
         exact = round(Fraction(float(values[at])) * ONE)

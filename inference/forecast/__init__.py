@@ -5,6 +5,7 @@ Not here: the vocabulary of news.
     trajectory  trajectories: sampled token paths as log returns, judged as wholes
     forecast    forecast: the only thing of inference that the risk gate may see, all integers
     target      a capture to the integer forecast, also for replay
+    direct      the same without an engine, where the target's rows are known by state
     draws       paths as standardised draws, which may be exchanged, and back
     joint       paths of several instruments that move together, day by day
     outcome     a forecast against what came: scores, ranks, evidence that they are uneven

@@ -13,4 +13,6 @@ Not here: vLLM.
     condense        full rows to evidence
     fields          numbers in the bytes of a capture
     evidence_bytes  the byte form of evidence, version 2 of a capture
+    direct          draws and capture of a forecast whose rows depend on the table's state alone
+    direct_bytes    the byte form of a direct capture
 """

@@ -8,4 +8,5 @@ Not here: serving.
     teacher       rows of given tokens in float64, without an engine
     text_teacher  rows of a text model's answers, by transformers
     regeneration  a record's numbers compared with rows computed from the weights
+    by_state      whether a target's rows are its table's, state by state
 """

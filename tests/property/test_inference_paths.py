@@ -91,7 +91,7 @@ def test_rounding_is_exact_and_half_to_even(values: list[float]) -> None:
     assert rounded_1e8(np.array(values)).tolist() == [to_1e8(value) for value in values]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e11, -1e11, 1e300])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e11, -1e11, 1e300, 1e308])
 def test_a_move_that_no_integer_can_say_is_refused(value: float) -> None:
     with pytest.raises(ForecastError):
         rounded_1e8(np.array([0.5, value]))
