@@ -33,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-load bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
+.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-direct bench-load bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ bench-risk: setup ## measure the CPU time of a verdict and of a book's update (Q
 
 bench-conduct: setup ## measure how well the patterns of conduct are found, and honest alarms (QUICK=1: three hours)
 	@$(BIN)/python -m scripts.bench_conduct $(if $(QUICK),--quick)
+
+bench-direct: setup ## measure the direct sampler: CPU time, capture, chi-square against the engine (QUICK=1: a few)
+	@$(BIN)/python -m scripts.bench_direct $(if $(QUICK),--quick)
 
 bench-load: setup ## measure a served desk under load beside a bare loop (QUICK=1: shows that it works; ARGS: --rate, --seconds, --only, --cold, --busy)
 	@$(BIN)/python -m scripts.bench_load $(if $(QUICK),--quick) $(ARGS)
