@@ -11,8 +11,9 @@ A target's row is a function of the state of the codec's table alone when two th
 Of the shipped pair the state's class and frequency matter and the last move does not, but nothing
 here relies on that: each token moves the state, and the next is picked from that state's row.
 
-Every token recomputes from the capture and the table's file: `judge_direct`. The rows themselves
-are the weights' within the tolerance of `weights/regeneration.py`.
+Every token recomputes from the capture and the table's file, exactly: `judge_direct`. That file's
+rows are the weights' in float64 to 1e-9; the engine serves them in float32, equal but for last bits
+(docs/measured/direct.md).
 
 Rules:
     - The forecast is `make_forecast`'s of the same trajectories as a capture of rounds would give;

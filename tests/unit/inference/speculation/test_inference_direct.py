@@ -157,6 +157,13 @@ def test_any_capture_comes_back_the_same(paths: int, steps: int, states: set[int
     assert encode_direct(decode_direct(data)) == data
 
 
+def test_a_number_written_longer_than_it_is_is_refused() -> None:
+    start = len(MAGIC)
+    assert GOOD[start] == 8  # bytes of the rule's name
+    with pytest.raises(CaptureError, match="canonical"):
+        decode_direct(GOOD[:start] + b"\x88\x00" + GOOD[start + 1 :])
+
+
 def only_its_own_error(data: bytes) -> None:
     with contextlib.suppress(CaptureError):
         assert encode_direct(decode_direct(data)) == data
