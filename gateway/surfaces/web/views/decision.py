@@ -70,6 +70,20 @@ class RecordRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JointView:
+    """The joint paths that an intent was sized on: their record, members, and how pairs move.
+
+    `pairs` has two instruments and their correlation; `shrunk_bp` says by how much the estimates
+    were drawn towards independence.
+    """
+
+    seq: int
+    members: tuple[tuple[str, int | None], ...]
+    pairs: tuple[tuple[str, str, str], ...]
+    shrunk_bp: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenewedView:
     """What was sampled, priced and judged again after the approval."""
 
@@ -101,6 +115,7 @@ class DecisionView:
     failed: Body
     quote: Body
     proposed: Body
+    joint: JointView | None
     verdict: Body
     rules: tuple[RuleRow, ...]
     placebo_judged: Body
@@ -183,6 +198,7 @@ def decision_view(
         failed=taken if taken.text("missing") else Body(None),
         quote=last(Kind.QUOTE_TAKEN),
         proposed=last(Kind.INTENT_PROPOSED),
+        joint=_joint(reader, last(Kind.INTENT_PROPOSED)),
         verdict=last(Kind.VERDICT_GIVEN),
         rules=rule_rows(last(Kind.VERDICT_GIVEN).child("verdict"), currency, tick),
         placebo_judged=last(Kind.PLACEBO_JUDGED),
@@ -202,6 +218,27 @@ def decision_view(
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
         chain=_chain(with_forecasts(reader, records)),
         remarks=remarks_of(reader, decision_id, records),
+    )
+
+
+def _joint(reader: LedgerReader, proposed: Body) -> JointView | None:
+    """Return the joint paths that an intent names; None where the book is one instrument."""
+    seq = proposed.child("paths").child("joint").whole("of_seq")
+    record = None if seq is None else reader.record(seq)
+    if record is None or record.kind is not Kind.PATHS_JOINED:
+        return None
+    body = Body(record.body)
+    members = tuple(
+        (one.text("instrument"), one.whole("of_seq")) for one in body.children("members")
+    )
+    names = [name for name, _ in members]
+    pairs = [(names[j], names[i]) for i in range(len(names)) for j in range(i)]
+    said = zip(pairs, body.wholes("correlation_1e6"), strict=False)
+    return JointView(
+        seq=record.seq,
+        members=members,
+        pairs=tuple((one, other, f"{value / 1e6:.2f}") for (one, other), value in said),
+        shrunk_bp=body.whole("shrunk_bp"),
     )
 
 

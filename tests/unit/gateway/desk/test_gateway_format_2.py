@@ -16,6 +16,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.installation.policies import policy
+from gateway.surfaces.web.views.decision import decision_view
 from gateway.walk.journal.control.difference import DifferenceCause, Found, book_difference
 from gateway.walk.projections.forecasts import ForecastsOnRecord
 from gateway.walk.sampled.joint import JointPaths
@@ -130,6 +131,27 @@ def test_the_paths_of_the_whole_book_are_on_record_and_a_replay_makes_them_again
     assert budgets["paths_digest"] == proposed[-1].body["paths"]["digest"]
     for one in proposed:
         replay(cast("LedgerReader", desk.log), TABLE, one.stream.removeprefix("decision/"))
+
+
+def test_the_page_of_a_decision_says_how_its_book_moves_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_under(tmp_path, ALL, monkeypatch, live=False)
+    desk.small.play(2)
+    found = []
+    for one in desk.log.of_kind(Kind.INTENT_PROPOSED):
+        name, records = (
+            one.stream.removeprefix("decision/"),
+            tuple(desk.log.records(stream=one.stream)),
+        )
+        found.append(decision_view(name, records, cast("LedgerReader", desk.log), None, 0).joint)
+    alone, joint = found
+    assert alone is None
+    assert joint is not None
+    assert [name for name, _ in joint.members] == ["NDXN", "SPXN"]
+    ((one_name, other_name, value),) = joint.pairs
+    assert (one_name, other_name) == ("NDXN", "SPXN")
+    assert 0.8 < float(value) <= 1, "both are indices of one market"
 
 
 def test_a_replay_finds_a_sizing_that_rested_on_other_paths(
