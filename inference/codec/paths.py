@@ -57,6 +57,20 @@ def decode_paths(
     return decode_bins(codec, prompt, bins, np.array(places, np.float64).reshape(bins.shape))
 
 
+def decoded(
+    codec: ReturnCodec, prompt: Prompt, tokens: Sequence[Sequence[int]], keys: Sequence[bytes]
+) -> tuple[tuple[float, ...], ...]:
+    """Return the log returns of paths: together where the codec's paths can be, else one by one.
+
+    Raises:
+        CodecError, ArithmeticError, ValueError: as in `decode_path`.
+    """
+    if reads_numbers_only(codec.digest) and len({len(path) for path in tokens}) == 1:
+        return tuple(map(tuple, decode_paths(codec, prompt, tokens, keys).tolist()))
+    pairs = zip(tokens, keys, strict=True)
+    return tuple(codec.decode_path(prompt, path, key) for path, key in pairs)
+
+
 def decode_bins(codec: ReturnCodec, prompt: Prompt, bins: Ints, places: Doubles) -> Doubles:
     """Return the log returns of bins at places 0 <= u < 1 inside them; all [paths, steps].
 
@@ -92,13 +106,13 @@ def cumulated(log_returns: Doubles) -> Doubles:
     return sums
 
 
-def moves_1e8(log_returns: Doubles) -> Ints:
+def moves_1e8(log_returns: npt.ArrayLike) -> Ints:
     """Return relative changes of price since the as-of, 1e-8, rounded half-even; [paths, steps].
 
     Raises:
         ForecastError: for a number that is not finite or does not fit 64 bits.
     """
-    sums = cumulated(log_returns)
+    sums = cumulated(np.asarray(log_returns, dtype=np.float64))
     try:
         moves = _each(math.expm1, sums.ravel())
     except OverflowError as error:

@@ -172,11 +172,12 @@ class Sampled:
         Raises:
             ForecastError: as in `to_1e8`.
         """
-        return tuple(
-            tuple(to_1e8(expm1(value)) for value in cumulative(one.log_returns))
-            for one in self.trajectories
-            if one.kept
-        )
+        from inference.codec.paths import moves_1e8  # noqa: PLC0415 - numpy, only where paths are made
+
+        kept = [one.log_returns for one in self.trajectories if one.kept]
+        if len({len(path) for path in kept}) != 1:
+            return tuple(tuple(to_1e8(expm1(v)) for v in cumulative(path)) for path in kept)
+        return tuple(map(tuple, moves_1e8(kept).tolist()))
 
 
 def paired_error_1e8(one: Sampled, other: Sampled) -> int | None:

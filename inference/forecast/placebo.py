@@ -54,34 +54,39 @@ class TableModel:
         self, prompt: Prompt, seed: bytes, plan: PathPlan, policy: TrajectoryPolicy | None = None
     ) -> tuple[Trajectory, ...]:
         """Return paths from the decision's `seed`, with the same trajectory seeds as the target."""
+        from inference.codec.paths import decoded  # noqa: PLC0415 - numpy, only where paths are made
+
         base = self._codec.table_base(prompt.token_ids)
         first = self._codec.table_state(prompt.token_ids)
         rule = policy or TrajectoryPolicy()
-        result = []
-        for index, own in enumerate(trajectory_seeds(seed, plan.paths)):
-            state, tokens, likelihood = first, [], []
+        seeds = trajectory_seeds(seed, plan.paths)
+        drawn: list[tuple[list[int], float]] = []
+        for own in seeds:
+            state, tokens, likelihood = first, list[int](), list[float]()
             for step in range(self._codec.tokens_for(plan.horizon)):
                 row = self._row(state)
                 bin_ = pick(row, token_draw(own, Purpose.PLACEBO, step))
                 tokens.append(self._codec.bin_start + bin_)
                 likelihood.append(log(row[bin_]))
                 state = self._codec.table_step(base, tokens[-1])
-            log_returns = self._codec.decode_path(prompt, tokens, dither_key(seed, index))
-            reason = rule.judge(log_returns)
-            result.append(
-                Trajectory(
-                    index=index,
-                    seed=own,
-                    tokens=tuple(tokens),
-                    log_returns=log_returns,
-                    loglik_target=fsum(likelihood),
-                    loglik_drafter=None,
-                    loglik_target_drafted=None,
-                    kept=reason is None,
-                    reason=reason,
-                )
+            drawn.append((tokens, fsum(likelihood)))
+        keys = [dither_key(seed, index) for index in range(len(seeds))]
+        log_returns = decoded(self._codec, prompt, [tokens for tokens, _ in drawn], keys)
+        reasons = [rule.judge(path) for path in log_returns]
+        return tuple(
+            Trajectory(
+                index=index,
+                seed=own,
+                tokens=tuple(tokens),
+                log_returns=log_returns[index],
+                loglik_target=likelihood,
+                loglik_drafter=None,
+                loglik_target_drafted=None,
+                kept=reasons[index] is None,
+                reason=reasons[index],
             )
-        return tuple(result)
+            for index, (own, (tokens, likelihood)) in enumerate(zip(seeds, drawn, strict=True))
+        )
 
     def step_law(self, prompt: Prompt, trajectories: Sequence[Trajectory] = ()) -> StepLaw:
         """Return the law of the first step, in closed form where the codec has one."""

@@ -21,6 +21,7 @@ from inference.snapshot import BAR_US, Snapshot
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import dither_key
+from inference.speculation.totals import paths
 
 
 def sample_target(  # noqa: PLR0913 - all that determines a forecast
@@ -40,12 +41,13 @@ def sample_target(  # noqa: PLR0913 - all that determines a forecast
     Raises:
         ForecastError: as in `make_forecast`, or a path's scale overflows.
     """
+    from inference.codec.paths import decoded  # noqa: PLC0415 - numpy, only where paths are made
+
+    keys = [dither_key(seed, index) for index in range(len(capture.seeds))]
     try:
+        log_returns = decoded(codec, prompt, paths(capture), keys)
         trajectories = make_trajectories(
-            capture,
-            lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
-            table,
-            policy,
+            capture, lambda index, _: log_returns[index], table, policy
         )
     except ArithmeticError as error:
         raise ForecastError(f"a trajectory leaves the numbers: {error}") from error
