@@ -159,7 +159,7 @@ class Past:
 
     def _joint_record(self, draft: Draft) -> Record:
         """Return the record of a set of joint paths, which must be the one that follows."""
-        record = self.reader.by_key(draft.stream, draft.idem_key)
+        record = next(iter(self.reader.records(stream=draft.stream)), None)
         if record is None:
             detail = f"{draft.stream} is not on record"
             raise ReplayDiffersError(step=Kind.PATHS_JOINED.value, detail=detail)
