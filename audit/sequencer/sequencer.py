@@ -194,6 +194,7 @@ class Sequencer:
                     goes_on = self._step(requests)
                 except Exception as error:
                     LOG.exception("sequencer_stopped")
+                    self._recent.end()
                     self._stop(error)
                     goes_on = False
                 if not goes_on:

@@ -177,7 +177,8 @@ class LedgerReader:
 
     def log_size(self) -> int:
         """Return the number of committed records."""
-        return self._size() if self._recent is None else self._recent.size
+        known = None if self._recent is None else self._recent.size
+        return self._size() if known is None else known
 
     def checkpoints(
         self, *, limit: int | None = None, newest_first: bool = True

@@ -29,12 +29,17 @@ class RecentRecords:
         self._most, self._size = most, size
         self._rows: deque[tuple[Record, str | None]] = deque()
         self._streams: dict[str, deque[tuple[Record, str | None]]] = {}
+        self._ended = False
         self._lock = threading.Lock()
 
     @property
-    def size(self) -> int:
-        """The number of committed records."""
-        return self._size
+    def size(self) -> int | None:
+        """The number of committed records; None once this process does not write them."""
+        return None if self._ended else self._size
+
+    def end(self) -> None:
+        """Answer nothing any more: the log may go on by another process."""
+        self._ended = True
 
     def landed(self, rows: Sequence[Row], size: int) -> None:
         """Keep a committed batch that ends at `size`.
@@ -72,7 +77,7 @@ class RecentRecords:
         with self._lock:
             rows = self._rows if stream is None else self._streams.get(stream, deque())
             begun = stream is not None and bool(rows) and rows[0][0].stream_seq == 0
-            if after_seq + 1 < self._size - len(self._rows) and not begun:
+            if self._ended or (after_seq + 1 < self._size - len(self._rows) and not begun):
                 return None
             found = [
                 record

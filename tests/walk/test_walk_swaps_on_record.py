@@ -14,6 +14,7 @@ from gateway.launch.commands.oversight.fairness import swaps_recorder
 from gateway.walk.journal.control.oversight.swaps import SwapsTested
 from inference.forecast.forecast import Forecast
 from inference.forecast.swaps import bound_1e8, quartile_range
+from tests.doubles.api_agent import ended
 from tests.doubles.both_verifiers import both
 from tests.doubles.live_desk import decide, desk, sessions
 from tests.walk.test_walk_publications import http_of
@@ -64,6 +65,7 @@ def test_a_run_is_recorded_shown_and_neither_verifier_minds_it(
             assert "inside" in page
             assert "absent" in page
         later = decide(app, days[1]).decision_id
+        ended(app, later)  # what the broker says of its order is on record before it is signed
         newest = app.reader.head().size
         wait_for(lambda: app.reader.checkpoint_after(newest - 1) is not None, 30.0, part="signed")
         bundle = tmp_path / "bundle.zip"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.errors import LedgerUnsafeError, RowRefusedError
+from audit.errors import LedgerError, LedgerUnsafeError, RowRefusedError
 from audit.privacy.disclosures import Disclosures
 from audit.records.canonical import JSON
 from audit.records.kinds import KINDS, Kind, StreamClass
@@ -84,8 +84,14 @@ def test_a_row_of_the_login_stops_the_start_though_every_proof_confirms_it(
 
 
 def test_a_row_of_any_kind_is_refused_and_named(plan: Plan, postgres_dsn: str) -> None:
-    with started(plan, postgres_dsn) as (_, reader, _):
+    with started(plan, postgres_dsn) as (ledger, reader, _):
+        size = ledger.size
         written = forge_while_open(plan, postgres_dsn)
+        for kind, seq in written.items():
+            assert not list(reader.records(kinds=(kind,), after_seq=seq - 1)), "it wrote none"
+        assert reader.log_size() == size
+        with pytest.raises(LedgerError, match="did not write"):
+            ledger.append(note("c"))
         for kind, seq in written.items():
             with pytest.raises(RowRefusedError, match=f"record {seq} "):
                 list(reader.records(kinds=(kind,), after_seq=seq - 1))
