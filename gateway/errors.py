@@ -380,10 +380,16 @@ class OutOfScopeError(GatewayError):
         }
 
 
+@dataclass(slots=True, kw_only=True)
 class OverBudgetError(OutOfScopeError):
-    """The key has used up its rate or its day's notional; it may ask again later."""
+    """The key has used up its rate or its day's notional; it may ask again later.
+
+    Attributes:
+        retry_after_s: When the rate has room again; 0 where that is not known.
+    """
 
     code: ClassVar[str] = "over_budget"
+    retry_after_s: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

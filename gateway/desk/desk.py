@@ -23,7 +23,7 @@ from gateway.desk.intake.intents import author_in, decision_id_of, wish_of, with
 from gateway.desk.intake.load import Load
 from gateway.desk.intake.passing import RefusedIntents
 from gateway.desk.intake.reads import Reads
-from gateway.desk.intake.scope import Scopes
+from gateway.desk.intake.scope import Place, Scopes
 from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
 from gateway.desk.parts import DeskParts
 from gateway.errors import (
@@ -142,14 +142,30 @@ class Desk:
         """Judge an agent's intent; the same client key returns the same decision, over restarts.
 
         Raises:
-            OutOfScopeError: the scope of the caller's key does not cover it; no model was called.
+            OutOfScopeError: the scope of the caller's key does not cover it, or its rate is used
+                up; no model was called.
             RequestError: the instrument is not quoted, or the key was used for another request.
             NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
-        with self.handling(caller):
-            return self._submit(caller, without_listed_words(request))
+        new = 0 if self._asked_before(caller, request) else 1
+        with self.scopes.place(caller, new) as place, self.handling(caller):
+            return self._submit(caller, without_listed_words(request), place)
 
-    def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
+    def refuse_paced(self, caller: Caller, request: IntentRequest) -> None:
+        """Refuse a new intent that its key may not ask for yet; waits for nothing.
+
+        Raises:
+            OverBudgetError: says when the key may ask again.
+        """
+        if not self._asked_before(caller, request):
+            self.scopes.refuse_paced(caller)
+
+    def _asked_before(self, caller: Caller, request: IntentRequest) -> bool:
+        """Return whether an intent is on record: a repeat takes nothing of its key's rate."""
+        decision_id = decision_id_of(caller.name, request.client_key)
+        return self.own.orders.get(decision_id) is not None
+
+    def _submit(self, caller: Caller, request: IntentRequest, place: Place) -> IntentResponse:
         own, decision_id = self.own, decision_id_of(caller.name, request.client_key)
         self.refuse_unknown(request)
         with self.answers:
@@ -162,6 +178,7 @@ class Desk:
                 *self.scopes.records(caller, case.tags.account),
                 received(case, caller, request, own.dispatching.persons, own.section.policy_named),
             )
+            place.used = True
             own.orders.catch_up((opened,))
         self.make(case)
         return self.answer(decision_id)
@@ -244,12 +261,12 @@ class Desk:
             directional=request.directional,
         )
 
-    def admit(self, caller: Caller, request: IntentRequest, case: Case, beside: int = 0) -> None:
-        """Refuse an intent beyond the scope of its key, with so many asked for beside it."""
+    def admit(self, caller: Caller, request: IntentRequest, case: Case) -> None:
+        """Refuse an intent beyond the scope of its key."""
 
         def sizing() -> Sizing:
             wanted, section = wish_of(request, case.instrument), self.own.section
             quote, book = case.tick().quote, section.book(case.tags.account)
             return wished(section.policy.sizing, case.instrument, wanted, book, quote)
 
-        self.scopes.admit(caller, request, sizing, case.instrument.unit_minor, beside)
+        self.scopes.admit(caller, request, sizing, case.instrument.unit_minor)

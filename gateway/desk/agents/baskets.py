@@ -93,11 +93,13 @@ def submit_basket(desk: Desk, caller: Caller, request: BasketRequest) -> BasketR
     legs = [without_listed_words(one) for one in request.legs]
     request = request.model_copy(update={"legs": legs})
     basket_id = basket_id_of(caller.name, request.client_key)
-    with desk.handling(caller):
+    new = 0 if _received(desk.own.reader, basket_id) else len(legs)
+    with desk.scopes.place(caller, new) as place, desk.handling(caller):
         with desk.answers:
             known = _received(desk.own.reader, basket_id)
             if known is None:
                 opened = _opened(desk, caller, request, basket_id)
+                place.used = True
             else:
                 _refuse_another(desk, known, request)
                 return told_of(desk, basket_id, reader=caller)
@@ -190,12 +192,12 @@ def _opened(desk: Desk, caller: Caller, request: BasketRequest, basket_id: str) 
     """Put the basket and the intents of all legs on record in one append."""
     own, alone = desk.own, Basket(group=basket_id, others_minor=0)
     cases: list[Case] = []
-    for beside, leg in enumerate(request.legs):
+    for leg in request.legs:
         desk.refuse_unknown(leg)
         case = replace(desk.case_of(caller, leg), basket=alone)
         if own.orders.get(case.decision_id) is not None:
             raise RequestError(problem=f"client_key {leg.client_key!r} of a leg was used before")
-        desk.admit(caller, leg, case, beside)
+        desk.admit(caller, leg, case)
         cases.append(case)
     tags, ids = cases[0].tags, [one.decision_id for one in cases]
     scoped = desk.scopes.records(caller, tags.account)

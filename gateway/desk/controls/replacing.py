@@ -104,9 +104,10 @@ class Replacing:
             found = standing()
             asked = _asked(found, caller, request)
             if asked is None:
-                self._parts.scopes.admit_replace(caller)
-                kill_epoch = self._refuse_unless_replaceable(found, caller)
-                record = self._ask(found, caller, request)
+                with self._parts.scopes.place(caller) as place:
+                    kill_epoch = self._refuse_unless_replaceable(found, caller)
+                    record = self._ask(found, caller, request)
+                    place.used = True
                 found = standing()
                 asked = _asked(found, caller, request)
                 if asked is None:

@@ -4,10 +4,16 @@ The first check uses the market as it stands when the intent arrives. The foreca
 the market moves, so the verdict's own order is checked again before it is sent; beyond the scope it
 is withdrawn, on record (decision 056).
 
+How often a key asks is counted in memory, before anybody waits for a turn: a refusal then costs no
+look at the ledger (decision 222). It begins with what is on record, so a restart forgets nothing.
+
 Not here: the scope's file (`gateway.installation.keys.scopes`), what was used (`mandates`).
 """
 
-from collections.abc import Callable
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -19,6 +25,7 @@ from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.intents import author_in
 from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.installation.keys.pace import MINUTE_US, Pace
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.decision import IntentReceived
@@ -31,7 +38,6 @@ from risk.forms.money import minor_digits, money_text
 from risk.intent import Side
 from risk.sizing import Sizing
 
-MINUTE_US: Final = 60_000_000
 SHARED: Final = "agent"
 """The account, beside the run's own, of keys without a scope."""
 
@@ -56,14 +62,26 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Place:
+    """What a caller may ask for now; given back unless it is used."""
+
+    used: bool = False
+
+
+@dataclass(slots=True)
 class Scopes:
-    """Holds intents against scopes, over one ledger; called under the desk's lock."""
+    """Holds intents against scopes, over one ledger; called under the desk's lock.
+
+    `place` and `refuse_paced` are safe from any thread.
+    """
 
     tags: Tags
     section: Section
     reader: LedgerReader
     keyring: Keyring
     _mandates: Mandates = field(init=False)
+    _paces: dict[str, Pace] = field(default_factory=dict)
+    _pacing: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._mandates = Mandates(self.reader)
@@ -101,18 +119,53 @@ class Scopes:
         )
         return (scoped.draft(),)
 
+    def refuse_paced(self, caller: Caller, count: int = 1) -> None:
+        """Refuse what a key may not ask for yet; waits for nothing and counts nothing.
+
+        Raises:
+            OverBudgetError: says when the key may ask again.
+        """
+        scope, pace = caller.scope, self._paces.get(caller.name)
+        if scope is not None and pace is not None:
+            with self._pacing:
+                _paced(scope, caller.name, pace, self.section.steady_us(), count)
+
+    @contextmanager
+    def place(self, caller: Caller, count: int = 1) -> Iterator[Place]:
+        """Hold so many intents or replaces of a key's rate, until they are on record.
+
+        Who appends them sets `used`; otherwise they are given back. A key without a scope has no
+        rate.
+
+        Raises:
+            OverBudgetError: says when the key may ask again.
+        """
+        scope, place = caller.scope, Place()
+        if scope is None or count == 0:
+            yield place
+            return
+        pace = self._paces.get(caller.name) or self._begun(caller.name, scope)
+        with self._pacing:
+            now_us = self.section.steady_us()
+            _paced(scope, caller.name, pace, now_us, count)
+            pace.take(scope, now_us, count)
+        try:
+            yield place
+        finally:
+            if not place.used:
+                with self._pacing:
+                    pace.give_back(scope, now_us, count)
+
     def admit(
         self,
         caller: Caller,
         request: IntentRequest,
         sizing: Callable[[], Sizing],
         unit_minor: int,
-        beside: int = 0,
     ) -> None:
         """Refuse an intent that is beyond the scope of its key; a key without one passes.
 
-        `sizing` returns the order that the intent would lead to now; `beside` counts the intents
-        that come with it and are not on record yet.
+        `sizing` returns the order that the intent would lead to now.
 
         Raises:
             OutOfScopeError: says what was asked, the limit, and what the key may do next.
@@ -122,11 +175,8 @@ class Scopes:
         if scope is None:
             return
         self._catch_up()
-        now_us = self.section.steady_us()
-        _alive(caller, now_us)
+        _alive(caller, self.section.steady_us())
         _covers(scope, caller.name, request.instrument)
-        asked = self._mandates.asked(caller.name, now_us - MINUTE_US)
-        _paced(scope, caller.name, asked, beside)
         wanted = sizing()
         if wanted.delta_qty == 0:
             return
@@ -185,18 +235,6 @@ class Scopes:
             return str(refusal)
         return ""
 
-    def admit_replace(self, caller: Caller) -> None:
-        """Refuse one more replace than a minute of the caller's key allows.
-
-        Raises:
-            OverBudgetError: the minute of the key is used, by its intents and replaces.
-        """
-        if caller.scope is None:
-            return
-        self._catch_up()
-        since_us = self.section.steady_us() - MINUTE_US
-        _paced(caller.scope, caller.name, self._mandates.asked(caller.name, since_us), 0)
-
     def covers_replaced(self, given: VerdictGiven, minor: int) -> None:
         """Refuse new terms of an order that are beyond the scope of its author's key.
 
@@ -249,6 +287,14 @@ class Scopes:
         received = self.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
         return any(IntentReceived.of(one).flattens for one in received)
 
+    def _begun(self, key: str, scope: KeyScope) -> Pace:
+        """Return the pace of a key that asks for the first time in this process."""
+        self._catch_up()
+        since_us = self.section.steady_us() - MINUTE_US
+        begun = Pace(self._mandates.asked(key, since_us), scope)
+        with self._pacing:
+            return self._paces.setdefault(key, begun)
+
     def _catch_up(self) -> None:
         self._mandates.read(self.reader.log_size())
 
@@ -265,7 +311,7 @@ def _alive(caller: Caller, now_us: int) -> None:
 
 
 def _covers(scope: KeyScope, key: str, instrument: str) -> None:
-    if instrument not in scope.instruments:
+    if not scope.covers(instrument):
         allowed = ", ".join(scope.instruments)
         raise OutOfScopeError(
             key=key,
@@ -276,17 +322,19 @@ def _covers(scope: KeyScope, key: str, instrument: str) -> None:
         )
 
 
-def _paced(scope: KeyScope, key: str, asked: tuple[int, ...], beside: int) -> None:
-    left = scope.intents_per_minute - beside
-    if len(asked) < left:
+def _paced(scope: KeyScope, key: str, pace: Pace, now_us: int, count: int) -> None:
+    wait_us = pace.wait_us(scope, now_us, count)
+    if wait_us == 0:
         return
-    again = f"ask again at {_time(asked[-left] + MINUTE_US)}" if left > 0 else "ask for fewer legs"
+    at_once = f", {scope.intents_at_once} at once" if scope.intents_at_once else ""
+    never = wait_us is None
     raise OverBudgetError(
         key=key,
         bound="rate",
-        limit=f"{scope.intents_per_minute} intents a minute",
-        observed=str(len(asked) + beside + 1),
-        advice=again,
+        limit=f"{scope.intents_per_minute} intents a minute{at_once}",
+        observed=str(pace.lately(now_us) + count),
+        advice="ask for fewer legs" if never else f"ask again at {_time(now_us + (wait_us or 0))}",
+        retry_after_s=0 if never else math.ceil((wait_us or 0) / 1_000_000),
     )
 
 

@@ -4,6 +4,7 @@ Not here: what is signed on a walk.
 
     roles      what each role may do
     scopes     the scope of an agent's key
+    pace       how often a key has asked, against its scope
     officers   officers' key files: private halves, and public ones for the gateway
     log_id     by which every statement of officers names its ledger
     keyring    key files and bearer tokens of one installation

@@ -2,7 +2,8 @@
 
 A scope is a TOML file; `countersign keygen --role agent --scope FILE` keeps it beside the key. It
 narrows what the key may do and never widens what the policy allows. Every field must be said, so
-that no limit is missing by mistake; only `account` has a default, the key's name.
+that no limit is missing by mistake; only `account` (the key's name) and `intents_at_once` (as many
+as a minute has) have a default.
 
 Not here: what an intent is held against it (`gateway.desk.intake.scope`), the fold of what was used
 (`gateway.walk.projections.mandates`).
@@ -20,20 +21,25 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from audit.records.canonical import JSON, canonical
 from gateway.errors import SettingsError
 from risk.forms.money import HUNDREDTHS, rescaled
-from risk.intent import Side, Symbol
+from risk.intent import SYMBOL, Side
 
 ACCOUNT: Final = r"^[a-z][a-z0-9-]{1,31}$"
 TAKEN: Final = frozenset({"agent", "placebo", "gjr"})
 """Accounts that a scope may not name: the one that keys without a scope share, and the twins'."""
+EVERY: Final = "*"
+"""In place of symbols: every instrument of the desk's table."""
+PER_MINUTE_MAX: Final = 600
 EXAMPLE: Final = """\
-instruments = ["SPXN"]           # symbols
+instruments = ["SPXN"]           # symbols, or "*" for every one of the table
 sides = ["BUY", "SELL"]
 order_notional_max = "50000.00"  # of one order at its limit price, in the book's currency
 day_notional_max = "200000.00"   # of all orders of one trading day
 intents_per_minute = 6           # replaces count too
 expires = 2027-01-31             # the key ends with this day, UTC
 account = "desk-1"               # orders are booked in ACCOUNT.desk-1; default: the key's name
+intents_at_once = 3              # refilled evenly; default: a minute's may all come at once
 """
+_Listed = Annotated[str, Field(pattern=rf"^(\*|{SYMBOL})$")]
 _Money = Annotated[str, Field(pattern=r"^[0-9]{1,13}(\.[0-9]{1,2})?$")]
 
 
@@ -42,11 +48,12 @@ class _File(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    instruments: Annotated[list[Symbol], Field(min_length=1, max_length=1_000)]
+    instruments: Annotated[list[_Listed], Field(min_length=1, max_length=1_000)]
     sides: Annotated[list[str], Field(min_length=1, max_length=2)]
     order_notional_max: _Money
     day_notional_max: _Money
-    intents_per_minute: Annotated[int, Field(ge=1, le=600)]
+    intents_per_minute: Annotated[int, Field(ge=1, le=PER_MINUTE_MAX)]
+    intents_at_once: Annotated[int, Field(ge=1, le=PER_MINUTE_MAX)] | None = None
     expires: date | datetime
     account: Annotated[str, Field(pattern=ACCOUNT)] | None = None
 
@@ -65,6 +72,7 @@ class KeyScope(BaseModel):
     order_notional_max_minor: int
     day_notional_max_minor: int
     intents_per_minute: int
+    intents_at_once: int | None = None
     expires_us: int
     account: str
 
@@ -95,9 +103,14 @@ class KeyScope(BaseModel):
             order_notional_max_minor=_minor(asked.order_notional_max),
             day_notional_max_minor=_minor(asked.day_notional_max),
             intents_per_minute=asked.intents_per_minute,
+            intents_at_once=asked.intents_at_once,
             expires_us=_end_us(asked.expires),
             account=account,
         )
+
+    def covers(self, instrument: str) -> bool:
+        """Return whether the key may ask for an instrument."""
+        return instrument in self.instruments or EVERY in self.instruments
 
     def order_max(self, digits: int) -> int:
         """Return the most that one order may be worth, in 10**-`digits` of the book's currency."""
@@ -109,7 +122,8 @@ class KeyScope(BaseModel):
 
     def document(self) -> dict[str, JSON]:
         """Return the fields as the key folder and the record hold them."""
-        document: dict[str, JSON] = self.model_dump(mode="json")
+        # what a scope does not say is not there: digests of scopes from before a field stay
+        document: dict[str, JSON] = self.model_dump(mode="json", exclude_none=True)
         return document
 
     @property

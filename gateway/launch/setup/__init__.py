@@ -4,6 +4,7 @@ Not here: what a key, a policy or a setting is (`installation/`).
 
     answers        what a new installation is, from options or from questions
     homes          its keys by role, each in the folder of its holder
+    agent_scope    the scope of its agent's key: starting values in a file
     settings_text  the text of its `countersign.toml`
     wizard         the verb init, which makes it
     findings       what doctor found, and how it is told

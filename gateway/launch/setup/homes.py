@@ -52,10 +52,16 @@ CALLERS: Final = {
 }
 
 
-def make_homes(top: Path, origin: str, publics: dict[str, Path]) -> tuple[str, list[Home]]:
+def make_homes(
+    top: Path, origin: str, publics: dict[str, Path], agent_scope: Path
+) -> tuple[str, list[Home]]:
     """Make every key below `top`; return the log's public line and the homes to hand out.
 
-    `publics` has the public key files of officers who have a key already: they get no home.
+    Args:
+        top: the new installation.
+        origin: the log's name.
+        publics: public key files of officers who have a key already: they get no home.
+        agent_scope: file of what the agent's key may ask for.
 
     Raises:
         SettingsError: a public key file holds none, or another role's.
@@ -80,7 +86,8 @@ def make_homes(top: Path, origin: str, publics: dict[str, Path]) -> tuple[str, l
         shutil.copyfile(private.with_suffix(PUBLIC_SUFFIX), public)
         homes.append(home)
     for role, home in CALLERS.items():
-        token = Keyring.issue_in(own.keys, home.name, role, replace=False)
+        scope = agent_scope if role is Role.AGENT else None
+        token = Keyring.issue_in(own.keys, home.name, role, replace=False, scope=scope)
         write_new(_made(top, home) / f"{home.name}.token", f"{token}\n".encode(), PRIVATE)
         if role is not Role.OPERATOR:
             (own.keys / f"{home.name}.token").unlink()

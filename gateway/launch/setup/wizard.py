@@ -30,6 +30,7 @@ from gateway.installation.settings_file import FILE
 from gateway.launch.commands.policies import equity_minor
 from gateway.launch.commands.prices import traded_of
 from gateway.launch.commands.profile import example_profile
+from gateway.launch.setup.agent_scope import make_scope
 from gateway.launch.setup.answers import Answers
 from gateway.launch.setup.homes import GATEWAY, OFFICERS, Home, make_homes
 from gateway.launch.setup.own_files import DRAFT
@@ -52,7 +53,6 @@ def make_installation(folder: Path, answers: Answers) -> int:
     with _appearing(folder.absolute()) as top:
         own = top / GATEWAY
         own.mkdir(mode=0o711)  # the embedded database's user passes through it
-        log, homes = make_homes(top, answers.origin, answers.publics)
         table = _make_table(own, answers)
         traded = traded_of(read_table(table), answers.scale)
         options = DraftOptions(
@@ -63,10 +63,17 @@ def make_installation(folder: Path, answers: Answers) -> int:
             equity_minor=equity_minor(answers.scale.equity, currency_of(traded)),
         )
         policy = write_draft(own / DRAFT, None, options)
+        scope, allowed = make_scope(own, policy)
+        log, homes = make_homes(top, answers.origin, answers.publics, scope)
         _make_profile(own, answers, currency_of(traded))
         settings = settings_text(_chosen(answers, table.name)).encode()
         write_new(own / FILE, settings, PRIVATE)  # a DSN may hold a password
-    told = (*_told(folder, log, homes), *missing_said(policy, traded), *_next(folder, answers))
+    told = (
+        *_told(folder, log, homes),
+        allowed,
+        *missing_said(policy, traded),
+        *_next(folder, answers),
+    )
     sys.stdout.write("\n".join([*told, ""]))
     return 0
 

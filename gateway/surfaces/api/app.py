@@ -9,7 +9,13 @@ from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
 from gateway.desk.desk import Desk
-from gateway.errors import BusyError, GatewayError, OutOfScopeError, UndecidedError
+from gateway.errors import (
+    BusyError,
+    GatewayError,
+    OutOfScopeError,
+    OverBudgetError,
+    UndecidedError,
+)
 from gateway.evidence.answers.days import FlowDays, LiveFlow
 from gateway.installation.keys.keyring import Keyring
 from gateway.surfaces.access.refusals import Refusals
@@ -121,7 +127,7 @@ async def _refuse(_: Request, error: Exception) -> JSONResponse:
     code = getattr(error, "code", "internal")
     more = error.details() if isinstance(error, OutOfScopeError) else {}
     later = None
-    if isinstance(error, BusyError | UndecidedError):
+    if isinstance(error, BusyError | UndecidedError | OverBudgetError) and error.retry_after_s:
         later = {"Retry-After": str(error.retry_after_s)}
     return JSONResponse(
         {"code": code, "message": str(error), **more},

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
 
 from gateway.desk.agents.baskets import submit_basket, told_of
 from gateway.desk.bodies.basket_requests import BasketRequest, BasketResponse
@@ -20,13 +21,15 @@ router = APIRouter(prefix="/v1", tags=["intents"], route_class=StrictRoute)
 
 
 @router.post("/intents", summary="Submit an intent and get its verdict")
-def submit(
+async def submit(
     body: IntentRequest, request: Request, caller: Annotated[Caller, Depends(allowed("submit"))]
 ) -> IntentResponse:
     """Forecast the instrument, judge the wanted exposure, and send the order if it passes."""
     desk: Desk = request.app.state.desk
     with _counted(request, caller):
-        return desk.submit(caller, body)
+        # on the event loop, so that one who asks too often waits for no thread and takes none
+        desk.refuse_paced(caller, body)
+        return await run_in_threadpool(desk.submit, caller, body)
 
 
 @router.post("/baskets", summary="Submit intents that are judged as a whole")

@@ -14,6 +14,7 @@ from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.bodies.basket_requests import BasketRequest
 from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.desk import Desk
+from gateway.desk.intake.scope import Scopes
 from gateway.errors import OutOfScopeError, OverBudgetError, ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
@@ -184,6 +185,65 @@ def test_the_rate_is_counted_over_records_and_frees_after_a_minute(desk: MemoryD
     )
     desk.wall.ahead_us += 61_000_000
     assert ask(desk, caller, "three", max_qty_lots=1).decision_id
+
+
+def test_a_rate_survives_a_restart(desk: MemoryDesk) -> None:
+    caller = keyed(desk, intents_per_minute=2, intents_at_once=2)
+    for key in ("one", "two"):
+        ask(desk, caller, key, max_qty_lots=1)
+    again = Desk(own=desk.small.desk.own)
+    request = IntentRequest(
+        client_key="three", instrument="SPXN", target_exposure_bp=2_000, max_qty_lots=1
+    )
+    with pytest.raises(OverBudgetError, match="2 intents a minute, 2 at once"):
+        again.submit(caller, request)
+
+
+def test_what_led_to_no_record_takes_nothing_of_the_rate(desk: MemoryDesk) -> None:
+    caller = keyed(desk, intents_per_minute=1)
+    for _ in range(3):
+        with pytest.raises(OutOfScopeError, match="NDXN"):
+            ask(desk, caller, "other", instrument="NDXN")
+    assert ask(desk, caller, "one", max_qty_lots=1).decision_id
+    for _ in range(3):
+        assert ask(desk, caller, "one", max_qty_lots=1).decision_id, "a repeat takes nothing"
+
+
+def test_an_agent_that_asks_too_often_is_told_at_once_when_to_come_again(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for no turn, and 300 refusals are one record."""
+    caller = keyed(desk, intents_per_minute=2, intents_at_once=2)
+    refusals = Refusals(desk.small.desk.own.tools.ledger, desk.wall)
+    api = TestClient(build_api(desk.small.desk, desk.small.keyring, refusals))
+    key = {"Authorization": f"Bearer {desk.small.keyring.token(caller.name)}"}
+    body = {"instrument": "SPXN", "target_exposure_bp": 2_000, "max_qty_lots": LOTS}
+
+    def asked(client_key: str) -> Any:  # noqa: ANN401 - a response
+        return api.post("/v1/intents", json=body | {"client_key": client_key}, headers=key)
+
+    for one in ("a", "b"):
+        assert asked(one).status_code == 200
+    size = desk.log.size
+
+    def never(*_: object) -> None:
+        raise AssertionError("nothing waits, and nothing is read")
+
+    with monkeypatch.context() as held:
+        held.setattr(Desk, "handling", never)
+        held.setattr(Scopes, "place", never)
+        answers = [asked(f"c-{number}") for number in range(300)]
+    assert {one.status_code for one in answers} == {429}
+    assert {1 <= int(one.headers["Retry-After"]) <= 30 for one in answers} == {True}
+    assert answers[0].json()["bound"] == "rate"
+    assert answers[0].json()["limit"] == "2 intents a minute, 2 at once"
+    assert desk.log.size == size
+    assert asked("a").status_code == 200, "an answer that is there is told again"
+    refusals.flush()
+    counted = desk.log.of_kind(Kind.ACCESS_REFUSED)
+    assert {one.body["reason"] for one in counted} == {"scope_rate"}
+    assert sum(one.body["count"] for one in counted) == 300
+    assert len(counted) <= 2, "one for each minute"
 
 
 def test_the_days_notional_survives_a_restart_and_ends_with_the_trading_day(

@@ -46,6 +46,8 @@ def test_no_limit_may_be_missing(tmp_path: Path, number: int) -> None:
         ('"50000.00"', "50000.00", "order_notional_max"),
         ('"50000.00"', '"1e9"', "order_notional_max"),
         ("= 6", "= 0", "intents_per_minute"),
+        ("at_once = 3", "at_once = 0", "intents_at_once"),
+        ('"SPXN"', '"**"', "instruments.0"),
         ("2027-01-31 ", '"soon"', "expires"),
         ('"desk-1"', '"agent"', "account: agent is taken"),
         ("account", "acount", "acount"),
@@ -58,6 +60,15 @@ def test_a_fault_is_named_and_a_whole_file_shown(
     with pytest.raises(SettingsError, match=said) as refused:
         KeyScope.read(scope_file(tmp_path, EXAMPLE.replace(old, new, 1)), "a-key")
     assert EXAMPLE in str(refused.value)
+
+
+def test_a_scope_without_a_burst_has_the_digest_that_it_had_before(tmp_path: Path) -> None:
+    """Orders at work name the digest of the scope that they were asked for under."""
+    text = "\n".join(line for line in EXAMPLE.splitlines() if "at_once" not in line)
+    scope = KeyScope.read(scope_file(tmp_path, text), "a-key")
+    assert "intents_at_once" not in scope.document()
+    assert scope.covers("SPXN")
+    assert not scope.covers("NDXN")
 
 
 def test_a_scope_is_an_agents_and_a_new_key_does_not_drop_it(tmp_path: Path) -> None:

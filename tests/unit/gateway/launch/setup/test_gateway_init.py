@@ -17,10 +17,12 @@ from gateway.installation.keys.custody import faults
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.keys.officers import PRIVATE_WORD, refuse_officers_keys
 from gateway.installation.keys.roles import Role
+from gateway.installation.keys.scopes import KeyScope
 from gateway.installation.policies.policy_files import read_policy
 from gateway.installation.settings import Settings, load
 from gateway.installation.settings_file import plain_fields
 from gateway.installation.state import StateFolder
+from gateway.launch.setup.agent_scope import FILE
 from gateway.launch.setup.answers import Wishes, answered
 from gateway.launch.setup.settings_text import LEFT_OUT, PAPER, settings_text
 from tests.doubles.beginning import FLAGS, begin
@@ -58,6 +60,36 @@ def test_each_holder_gets_a_folder_and_the_gateway_only_public_halves(tmp_path: 
         assert (caller.name, caller.role) == (role.value, role)
         assert (ring.folder / f"{role}.token").exists() == (role is Role.OPERATOR)
         assert stat.S_IMODE((desk / role).stat().st_mode) == 0o700
+
+
+def test_the_agents_key_has_rate_and_budget_and_init_says_them(tmp_path: Path) -> None:
+    said = do("init", tmp_path / "desk", *FLAGS, "--equity", "2000000").stdout
+    ring = Keyring(tmp_path / "desk/gateway/keys")
+    scope = ring.scope("agent")
+    assert scope is not None
+    assert scope == KeyScope.read(tmp_path / "desk/gateway" / FILE, "agent")
+    assert scope.covers("AAPL")
+    assert (scope.intents_per_minute, scope.intents_at_once) == (600, 8)
+    policy = read_policy(tmp_path / "desk/gateway/policy.toml").policy
+    assert scope.order_max(2) == policy.account.order_notional_max.value == 80_000_000
+    assert scope.day_max(2) == 400_000_000
+    assert scope.expires_us == policy.expires_us
+    assert "600 times a minute (8 at once), for orders of up to 800,000.00 and 4,000," in said
+    assert all(ring.scope(role) is None for role in Role if role is not Role.AGENT)
+    kept = scope.model_copy(update={"intents_per_minute": 30})
+    assert ring.issue("agent", Role.AGENT, scope=kept), "keygen changes it"
+    assert ring.scope("agent") == kept
+
+
+@pytest.mark.parametrize(("currency", "order"), [("JPY", "40000000.00"), ("KWD", "40000.00")])
+def test_the_agents_budget_is_in_the_money_of_the_book(
+    tmp_path: Path, currency: str, order: str
+) -> None:
+    table = tmp_path / "table.toml"
+    text = EXAMPLE.read_text().replace('"USD"', f'"{currency}"')
+    table.write_text(re.sub(r'"0\.01"|"268\.\d+"', '"1"', text) if currency == "JPY" else text)
+    desk = begin(tmp_path / "desk", "--instruments", table)
+    assert f'order_notional_max = "{order}"  # {currency}' in (desk / "gateway" / FILE).read_text()
 
 
 def test_what_init_made_passes_the_checks_of_serve(
