@@ -111,7 +111,7 @@ bench-conduct: setup ## measure how well the patterns of conduct are found, and 
 bench-direct: setup ## measure the direct sampler: CPU time, capture, chi-square against the engine (QUICK=1: a few)
 	@$(BIN)/python -m scripts.bench_direct $(if $(QUICK),--quick)
 
-bench-load: setup ## measure a served desk under load beside a bare loop (QUICK=1: shows that it works; ARGS: --rate, --seconds, --only, --cold, --busy)
+bench-load: setup ## measure a served desk under load beside a bare loop (QUICK=1: shows that it works; ARGS: --lifted, --memory, --rate, --seconds, --only, --cold, --busy, --page)
 	@$(BIN)/python -m scripts.bench_load $(if $(QUICK),--quick) $(ARGS)
 
 bench-fairness: setup ## measure how often the fairness test finds a planted bias, and a false one (QUICK=1: five windows)

@@ -6,9 +6,13 @@ planned time. A bare FastAPI + INSERT + quickfix loop is asked at the same rates
 
     python -m scripts.bench_load [--quick] [--rate 10] [--seconds 60] [--only steady burst ..]
 
-`--cold` does not wait for forecasts; `--busy` puts a busy loop on each core beside it.
+- `--lifted`: the bench policy, both officers of the bench sign it: eight agents at twice the rate,
+  whose orders leave and are filled.
+- `--memory`: one load of half an hour (`--seconds`), memory sampled each minute.
+- `--cold` does not wait for forecasts; `--busy` puts a busy loop on each core beside it.
+- `--page` also puts what was found into `docs/measured/load.md`.
 
-Not here yet: stalled readers, a storm of quotes, a slow disk, a killed engine.
+Not here: a slow disk.
 """
 
 import argparse
@@ -20,20 +24,25 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.clock import wall_us
 from gateway.installation.children.simulator import free_port, wait_for
 from scripts.load.callers import OK, ask, sent
 from scripts.load.figures import Answer, by_answer, table
+from scripts.load.lifted import LIFTED
 from scripts.load.market import broker_quotes, stretches, symbols
-from scripts.load.plan import Scenario, wishes
+from scripts.load.page import replaced, titled
+from scripts.load.plan import Beside, Scenario, wishes
 from scripts.load.runs import Found, played
 from scripts.load.served import ROOT, ServedDesk, begun, counterparty, ended, served_desk, verified
 
 HEAD = ("load", "answer", "count", "p50, ms", "p99, ms", "p99.9, ms", "longest, ms")
 INSTRUMENTS, AGENTS = 4, 8
-BURST_PER_S = 50.0
+BURST_PER_S, SUSTAINED_PER_S = 50.0, 60.0
+LOAD_S, MEMORY_S = 60.0, 1_800.0
+PAGE = ROOT / "docs" / "measured" / "load.md"
 FORECASTS_WITHIN_S, BARE_WITHIN_S = 300.0, 120.0
 QUICK_S = 5.0
 BARE = "bare"
@@ -41,18 +50,40 @@ EXIT_ENDED = 143
 
 
 def scenarios(rate: float, seconds: float) -> list[Scenario]:
-    """Return the loads: an agent at the rate beside an operator, a burst, eight agents."""
+    """Return the loads of a desk's own policy.
+
+    An agent at the rate beside an operator who cancels, a burst, eight agents at the rate together
+    and each at the rate, and the rate again while something goes wrong.
+    """
+    one = Scenario(name="steady", agents=1, rate=rate, seconds=seconds)
+    wrong = {"stalled": Beside.STALLED, "storm": Beside.STORM, "killed": Beside.KILLED}
     return [
-        Scenario(name="steady", agents=1, rate=rate, seconds=seconds, cancels=True),
-        Scenario(name="burst", agents=1, rate=BURST_PER_S, seconds=seconds),
-        Scenario(name="shared", agents=AGENTS, rate=rate, seconds=seconds),
+        replace(one, cancels=True),
+        replace(one, name="burst", rate=BURST_PER_S),
+        replace(one, name="shared", agents=AGENTS),
+        replace(one, name="crowd", agents=AGENTS, rate=AGENTS * rate),
+        *(replace(one, name=name, beside=beside) for name, beside in wrong.items()),
     ]
 
 
-def on_a_desk(top: Path, plan: Sequence[Scenario], *, cold: bool) -> tuple[list[Found], list[str]]:
+def lifted_scenarios(rate: float, seconds: float) -> list[Scenario]:
+    """Return the loads of the bench policy: so many agents that each stays inside its rate."""
+    each = Scenario(name="filled", agents=AGENTS, rate=2 * rate, seconds=seconds)
+    return [each, replace(each, name="sustained", rate=SUSTAINED_PER_S)]
+
+
+def memory_scenarios(rate: float, seconds: float) -> list[Scenario]:
+    """Return the load whose memory is watched."""
+    return [Scenario(name="memory", agents=AGENTS, rate=rate, seconds=seconds)]
+
+
+def on_a_desk(
+    top: Path, plan: Sequence[Scenario], *, cold: bool, lifted: bool
+) -> tuple[list[Found], list[str]]:
     """Play scenarios on a desk of its own; return what they found, and words about the desk."""
     run = f"r{wall_us() // 1_000_000 % 10**6}"
-    with served_desk(top, INSTRUMENTS, max(one.agents for one in plan)) as desk:
+    agents = max(one.agents for one in plan)
+    with served_desk(top, INSTRUMENTS, agents, lifted=lifted) as desk:
         if not cold:
             desk.wait(desk.forecasts_ready, FORECASTS_WITHIN_S, "forecasts")
         found = []
@@ -60,7 +91,8 @@ def on_a_desk(top: Path, plan: Sequence[Scenario], *, cold: bool) -> tuple[list[
             print(f"bench: {scenario.said}", file=sys.stderr, flush=True)
             found.append(played(desk, scenario, run))
         about = about_desk(desk)
-    return found, [*about, f"ledger after Ctrl-C: {verified(top)}"]
+    rules = f"not armed for the bench, signed by both officers: {', '.join(LIFTED)}"
+    return found, [*about, *[rules] * lifted, f"ledger after Ctrl-C: {verified(top)}"]
 
 
 def about_desk(desk: ServedDesk) -> list[str]:
@@ -90,6 +122,7 @@ def on_the_bare_loop(top: Path, plan: Sequence[Scenario]) -> list[tuple[Scenario
         return [
             (one, sent(address, wishes(one, callers, symbols(INSTRUMENTS), BARE), tokens))
             for one in plan
+            if one.beside is None
         ]
 
 
@@ -132,23 +165,36 @@ def machine(load_before: float) -> str:
 
 def parsed() -> argparse.Namespace:
     """Read the command line."""
-    names = [one.name for one in scenarios(1, 1)]
+    plans = (*scenarios(1, 1), *lifted_scenarios(1, 1), *memory_scenarios(1, 1))
     arguments = argparse.ArgumentParser(prog="python -m scripts.bench_load")
     arguments.add_argument("--quick", action="store_true", help="show that it works: seconds")
     arguments.add_argument("--rate", type=float, default=10.0, help="intents a second")
-    arguments.add_argument("--seconds", type=float, default=60.0, help="of each load")
+    arguments.add_argument("--seconds", type=float, help="of each load: 60, with --memory 1800")
+    names = [one.name for one in plans]
     arguments.add_argument("--only", nargs="+", choices=names, default=names, help="these loads")
+    arguments.add_argument("--lifted", action="store_true", help="a policy with rates lifted")
+    arguments.add_argument("--memory", action="store_true", help="memory a decision, half an hour")
     arguments.add_argument("--cold", action="store_true", help="do not wait for forecasts")
     arguments.add_argument("--busy", action="store_true", help="a busy loop on each core beside it")
+    arguments.add_argument("--page", action="store_true", help=f"write {PAGE.name} too")
     return arguments.parse_args()
+
+
+def planned(given: argparse.Namespace) -> list[Scenario]:
+    """Return the loads that the command line asks for."""
+    seconds = QUICK_S if given.quick else given.seconds or (MEMORY_S if given.memory else LOAD_S)
+    if given.memory:
+        return memory_scenarios(given.rate, seconds)
+    every = (lifted_scenarios if given.lifted else scenarios)(given.rate, seconds)
+    return [one for one in every if one.name in given.only]
 
 
 def main() -> int:
     """Measure and print."""
     given, load_before = parsed(), os.getloadavg()[0]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # what it started ends too
-    seconds = QUICK_S if given.quick else given.seconds
-    plan = [one for one in scenarios(given.rate, seconds) if one.name in given.only]
+    if not (plan := planned(given)):
+        raise SystemExit("bench: --only names no load of this way of running")
     with ExitStack() as stack:
         desk, bare = (
             Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"bench-load-{name}-")))
@@ -156,10 +202,14 @@ def main() -> int:
         )
         if given.busy:
             stack.enter_context(busy_loops(os.cpu_count() or 1))
-        found, about = on_a_desk(desk, plan, cold=given.cold)
+        found, about = on_a_desk(desk, plan, cold=given.cold, lifted=given.lifted)
         yardstick = on_the_bare_loop(bare, plan)
-    words = "cold, " * given.cold + "a busy loop on each core, " * given.busy
-    print(said(found, yardstick, [*about, words + machine(load_before)]))
+    text = said(found, yardstick, [*about, machine(load_before)])
+    title = titled(lifted=given.lifted, cold=given.cold, busy=given.busy, memory=given.memory)
+    print(f"## {title}\n\n{text}")
+    if given.page:
+        before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        PAGE.write_text(replaced(before, title, text), encoding="utf-8")
     return 0
 
 

@@ -72,9 +72,17 @@ def at_times(times_s: Sequence[float], do: Callable[[int, float], None]) -> list
     return threads
 
 
-def sent(address: str, plan: Sequence[Wish], tokens: Mapping[str, str]) -> list[Answer]:
-    """Send a plan in open loop; return the answers when each is there, or given up."""
-    answers: list[Answer] = []
+def sent(
+    address: str,
+    plan: Sequence[Wish],
+    tokens: Mapping[str, str],
+    answers: list[Answer] | None = None,
+) -> list[Answer]:
+    """Send a plan in open loop; return the answers when each is there, or given up.
+
+    They are put into `answers`, if it is given, as they come.
+    """
+    answers = [] if answers is None else answers
 
     def one(number: int, planned: float) -> None:
         wish = plan[number]

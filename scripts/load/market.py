@@ -3,6 +3,7 @@
     python -m scripts.load.market ADDRESS TOKEN_FILE INSTRUMENTS
 
 Posts the bars through the door of feeds, then quotes until it is ended or its parent is gone.
+SIGUSR1 begins a storm, in which it posts a hundred times as often, and SIGUSR2 ends it.
 
 Each instrument is another stretch of an index series of the `arch` package, moved so that its
 newest bar closed an hour ago, a bar each day: the market of the bench is always open.
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +34,7 @@ APART_BARS = 500
 FAR_BP = 250
 DAY_US, HOUR_US = 86_400_000_000, 3_600_000_000
 LINES_MAX = 250
-QUOTE_EVERY_S = 1.0
+QUOTE_EVERY_S, STORM_EVERY_S = 1.0, 0.01
 AGAIN_S = 1.0
 
 
@@ -144,16 +146,50 @@ def main() -> int:
         for lines in bar_lines(symbol, rows, closed_us):
             _, said = _delivered(address, "bars", token, lines.encode(), over)
             print("bars", symbol, said, flush=True)
-    number, next_s = 0, time.monotonic()
+    quotes = _Quotes(address=address, token=token, bars=bars)
+    signal.signal(signal.SIGUSR1, lambda _number, _frame: quotes.storm.set())
+    signal.signal(signal.SIGUSR2, lambda _number, _frame: quotes.storm.clear())
+    next_s = time.monotonic()
     while not over.is_set() and os.getppid() == parent:
-        number += 1
-        body = json.dumps(quotes_of(bars, number, wall_us())).encode()
-        status, said = ask(address, "/v1/market/quotes", token, body)
-        if status != OK:
-            print("quotes", number, status, said, flush=True)
-        next_s = max(next_s + QUOTE_EVERY_S, time.monotonic())
+        quotes.post()
+        every_s = STORM_EVERY_S if quotes.storm.is_set() else QUOTE_EVERY_S
+        next_s = max(next_s + every_s, time.monotonic())
         over.wait(next_s - time.monotonic())
     return 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Quotes:
+    """Posts quotes, and says of each storm how many came through."""
+
+    address: str
+    token: str
+    bars: dict[str, tuple[DayRow, ...]]
+    storm: threading.Event = field(default_factory=threading.Event)
+    number: int = 0
+    taken: int = 0
+    refused: int = 0
+    since_s: float = 0.0
+
+    def post(self) -> None:
+        """Post a quote of each instrument."""
+        self.number += 1
+        body = json.dumps(quotes_of(self.bars, self.number, wall_us())).encode()
+        status, said = ask(self.address, "/v1/market/quotes", self.token, body)
+        if status != OK:
+            print("quotes", self.number, status, said, flush=True)
+        if self.storm.is_set():
+            self.since_s = self.since_s or time.monotonic()
+            self.taken += len(self.bars) * (status == OK)
+            self.refused += len(self.bars) * (status != OK)
+        elif self.since_s:
+            took_s = time.monotonic() - self.since_s
+            print(
+                f"storm {self.taken / took_s:.0f} a second taken, {self.refused} refused,",
+                f"of {len(self.bars) / STORM_EVERY_S:.0f} a second planned",
+                flush=True,
+            )
+            self.taken, self.refused, self.since_s = 0, 0, 0.0
 
 
 def _delivered(

@@ -8,10 +8,22 @@ Not here: sending (`callers`).
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-EXPOSURES_BP = (2_000, 1_000, 3_000, 500)
-LOTS_MAX = 5
+HIGH_BP, LOW_BP, STEP_BP = 3_000, 100, 20
+LEG_TURNS = 12
+"""Turns of an instrument that go one way; then the agent goes back."""
+LOTS_MAX, STEPS = 7, 5
+"""Both prime to each other: neither a size nor a target comes again soon."""
+
+
+class Beside(StrEnum):
+    """What goes wrong beside a load."""
+
+    STALLED = "event streams that nobody reads"
+    STORM = "a hundred times the quotes"
+    KILLED = "the engine killed in the middle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +46,7 @@ class Scenario:
 
     Attributes:
         cancels: whether an operator cancels a resting order every second meanwhile.
+        beside: what goes wrong meanwhile.
     """
 
     name: str
@@ -41,12 +54,14 @@ class Scenario:
     rate: float
     seconds: float
     cancels: bool = False
+    beside: Beside | None = None
 
     @property
     def said(self) -> str:
         """The load in words."""
         who = "one agent" if self.agents == 1 else f"{self.agents} agents"
-        return f"{self.name}: {who}, {self.rate:g}/s for {self.seconds:g} s"
+        beside = "" if self.beside is None else f", {self.beside}"
+        return f"{self.name}: {who}, {self.rate:g}/s for {self.seconds:g} s{beside}"
 
 
 def wishes(
@@ -54,14 +69,16 @@ def wishes(
 ) -> list[Wish]:
     """Return a scenario's intents by time; callers and instruments take turns.
 
-    Every caller asks for every instrument, and a target follows another one of the same
-    instrument. `run` makes the keys of clients differ from those of other runs.
+    Every caller asks for every instrument, as one who rebalances does: its position follows a
+    target that moves, in orders of different sizes. It builds up for two legs, then goes back and
+    forth, so that its orders neither repeat nor end. `run` makes the keys of clients differ from
+    those of other runs.
     """
     chosen = callers[: scenario.agents]
     found = []
     for number in range(int(scenario.rate * scenario.seconds)):
         turn, seat = divmod(number, len(chosen))
-        at = (turn + seat) % len(symbols)
+        at, round_ = (turn + seat) % len(symbols), turn // len(symbols)
         found.append(
             Wish(
                 at_s=number / scenario.rate,
@@ -69,9 +86,16 @@ def wishes(
                 body={
                     "client_key": f"{run}-{scenario.name}-{number}",
                     "instrument": symbols[at],
-                    "target_exposure_bp": EXPOSURES_BP[turn // len(symbols) % len(EXPOSURES_BP)],
-                    "max_qty_lots": LOTS_MAX,
+                    "target_exposure_bp": target_bp(round_),
+                    "max_qty_lots": 1 + (round_ * STEPS + seat) % LOTS_MAX,
                 },
             )
         )
     return found
+
+
+def target_bp(turn: int) -> int:
+    """Return an instrument's target in a turn: high for two legs, then low and high in turns."""
+    leg = turn // LEG_TURNS
+    base = HIGH_BP if leg == 0 or leg % 2 else LOW_BP
+    return base + turn % STEPS * STEP_BP

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scripts.load.callers import OK, answered, ask, at_times, sent, word_of
+from scripts.load.disturbing import disturbed
 from scripts.load.figures import Answer, reasons, shares
 from scripts.load.market import resting_price, stretches
 from scripts.load.plan import Scenario, wishes
 from scripts.load.served import ServedDesk
-from scripts.load.watching import EngineWatch, rss_mib, used_by
+from scripts.load.watching import EngineWatch, MemoryWatch, grown, rss_mib, used_by
 
 OPERATOR: Final = "operator"
 CANCEL_EVERY_S: Final = 1.0
+STEADY_S: Final = 300.0
+"""From when on memory is compared: caches have filled by then."""
 TRIES: Final = 2
 """How many intents may be spent on each resting order: rules may refuse one."""
 
@@ -74,24 +77,30 @@ def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
     (names, placed), cancels = rested(desk, resting, run), list[Answer]()
     pid, plan = desk.gateway.pid, wishes(scenario, desk.agents, desk.symbols, run)
     memory, disk = rss_mib(pid), desk.ledger_bytes()
-    used = used_by(pid)
+    used, answers = used_by(pid), list[Answer]()
     operator = threading.Thread(target=lambda: cancels.extend(cancelled(desk, names)))
-    with EngineWatch(pid) as watch:
+    with (
+        EngineWatch(pid) as watch,
+        MemoryWatch(pid, lambda: _decided(answers)) as sampled,
+        disturbed(desk, scenario.beside, scenario.seconds) as disturbances,
+    ):
         operator.start()
         began_s, own_s = time.monotonic(), time.process_time()
-        answers = sent(desk.address, plan, desk.tokens)
+        sent(desk.address, plan, desk.tokens, answers)
         took_s = time.monotonic() - began_s
         operator.join()
         own_s = time.process_time() - own_s
-        deaths = watch.deaths
     spent = {part: cpu_s - used.get(part, 0.0) for part, cpu_s in used_by(pid).items()}
-    decided = sum(one.decided for one in answers)
+    decided = _decided(answers)
     each = (desk.ledger_bytes() - disk) / max(1, decided) / 1_000
     facts = [
         ("decisions", f"{decided} of {len(plan)} intents, in {took_s:.1f} s"),
+        ("orders that left", f"{_left(answers)} of {decided}"),
         ("did not leave because of", reasons(answers)),
-        ("engine deaths", str(deaths)),
+        *disturbances,
+        ("engine deaths", str(watch.deaths)),
         ("memory of the gateway", f"{memory:.0f} MiB before, {rss_mib(pid):.0f} MiB after"),
+        ("memory from minute 5 on", grown(sampled.samples, STEADY_S)),
         ("ledger on disk", f"{each:.1f} kB a decision"),
         ("CPU", ", ".join(f"{part} {cpu_s:.1f} s" for part, cpu_s in spent.items())),
         ("CPU of the generator, apart", f"{own_s:.1f} s"),
@@ -105,8 +114,17 @@ def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
     return Found(scenario=scenario, answers=answers, cancels=cancels, facts=facts)
 
 
+def _decided(answers: Sequence[Answer]) -> int:
+    return sum(one.decided for one in [*answers])  # a copy: they come while it counts
+
+
+def _left(answers: Sequence[Answer]) -> int:
+    return sum(one.word == "approved" for one in answers)
+
+
 def last(desk: ServedDesk, key: str) -> str:
     """Ask once more, alone, and return what was answered and when."""
+    time.sleep(CANCEL_EVERY_S)  # the key's rate has room again: what is measured is the desk
     began_s = time.monotonic()
     body = {"client_key": key, "instrument": desk.symbols[0], "target_exposure_bp": 900}
     status, said = _posted(desk, "/v1/intents", {**body, "max_qty_lots": 1}, desk.agents[0])

@@ -21,10 +21,14 @@ from typing import Any, Final
 from fix.simulator.control import SimulatorConfig
 from gateway.installation.children.simulator import Simulator, free_port
 from scripts.load.callers import OK, ask
+from scripts.load.lifted import key_scope, lift
 from scripts.load.market import broker_quotes, stretches, symbols, table_text
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 COUNTERSIGN: Final = Path(sys.executable).with_name("countersign")
+SCOPE: Final = "bench-scope.toml"
+OWN_ACCOUNT: Final = 'account = "agent-1"\n'
+"""Of the agent of `init`, whose name is taken by the account of keys without a scope."""
 SENDER, TARGET = "COUNTERSIGN", "EMSSIM"
 UP_WITHIN_S: Final = 300.0
 """The engine compiles at its first start."""
@@ -34,7 +38,7 @@ POLL_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedDesk:
-    """A desk that is made; `gateway` is the process that serves it."""
+    """A desk that is made; `gateway` is the process that serves it, `feed` posts its market."""
 
     top: Path
     address: str
@@ -42,6 +46,7 @@ class ServedDesk:
     agents: list[str]
     tokens: dict[str, str]
     gateway: subprocess.Popen[bytes] = field(repr=False)
+    feed: subprocess.Popen[bytes] = field(repr=False)
 
     def get(self, path: str, holder: str = "operator") -> tuple[int, dict[str, Any]]:
         """Read as the holder of a key."""
@@ -104,26 +109,43 @@ def verb(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def make_desk(top: Path, fix_port: int, table: str, agents: int) -> tuple[list[str], Path]:
-    """Make an installation under `top`; return its agents' names and the gateway's folder."""
+def make_desk(
+    top: Path, fix_port: int, table: str, agents: int, *, lifted: bool
+) -> tuple[list[str], Path]:
+    """Make an installation under `top`; return its agents' names and the gateway's folder.
+
+    The agent of `init` has its key; the others have such keys, each with an account of its own.
+    """
     (top / "instruments.toml").write_text(table, encoding="ascii")
     words = ("--origin", "bench.example/desk", "--broker", f"127.0.0.1:{fix_port}")
     ends = ("--sender", SENDER, "--target", TARGET, "--instruments", "instruments.toml")
     verb(top, "init", "desk", *words, *ends)
     folder = top / "desk" / "gateway"
+    if lifted:
+        lift(folder)
     verb(folder, "policy", "sign", "policy.toml", "--key", "../risk-officer/risk.key")
     second = ("--key", "../compliance-officer/compliance.key")
     verb(folder, "policy", "sign", "policy.bundle.json", *second)
     verb(folder, "policy", "activate", "policy.bundle.json")
     names = ["agent", *(f"agent-{number}" for number in range(2, agents + 1))]
+    own = (folder / "agent.toml").read_text(encoding="utf-8")
+    (folder / SCOPE).write_text(key_scope(own, lifted=lifted), encoding="utf-8")
     for name in names[1:]:
-        verb(folder, "keygen", "--name", name, "--role", "agent")
+        verb(folder, "keygen", "--name", name, "--role", "agent", "--scope", SCOPE)
+    if lifted:
+        (folder / SCOPE).write_text(key_scope(own, lifted=True) + OWN_ACCOUNT, encoding="utf-8")
+        token = verb(folder, "key", "replace", names[0], "--scope", SCOPE).strip()
+        (top / "desk" / names[0] / f"{names[0]}.token").write_text(token, encoding="ascii")
     return names, folder
 
 
 @contextmanager
-def served_desk(top: Path, instruments: int, agents: int) -> Iterator[ServedDesk]:
+def served_desk(
+    top: Path, instruments: int, agents: int, *, lifted: bool = False
+) -> Iterator[ServedDesk]:
     """Yield a desk that is up, has a feed, and is ready; `top` is an empty folder.
+
+    With `lifted` its policy is the bench's (see `lifted`).
 
     Raises:
         SystemExit: it does not start, or does not end within `END_WITHIN_S`.
@@ -132,7 +154,7 @@ def served_desk(top: Path, instruments: int, agents: int) -> Iterator[ServedDesk
     with ExitStack() as stack:
         bars = stretches(instruments)
         fix_port, own_port = free_port(), free_port()
-        names, folder = make_desk(top, fix_port, table_text(bars), agents)
+        names, folder = make_desk(top, fix_port, table_text(bars), agents, lifted=lifted)
         counterparty(top / "broker", fix_port, broker_quotes(bars), stack)
         address = f"http://127.0.0.1:{own_port}"
         gateway = begun(
@@ -142,6 +164,10 @@ def served_desk(top: Path, instruments: int, agents: int) -> Iterator[ServedDesk
             COUNTERSIGN_API__PORT=str(own_port),
         )
         stack.callback(ended, gateway, "countersign serve")
+        token = top / "desk" / "feed" / "feed.token"
+        words = [sys.executable, "-m", "scripts.load.market", address, str(token), str(instruments)]
+        feed = begun(top / "feed.log", words, ROOT)  # it tries until the gateway takes it
+        stack.callback(ended, feed, "feed")
         found = ServedDesk(
             top=top,
             address=address,
@@ -149,12 +175,9 @@ def served_desk(top: Path, instruments: int, agents: int) -> Iterator[ServedDesk
             agents=names,
             tokens=_tokens(top / "desk", names),
             gateway=gateway,
+            feed=feed,
         )
         found.wait(found.ready, UP_WITHIN_S, "ready gateway")
-        token = top / "desk" / "feed" / "feed.token"
-        words = [sys.executable, "-m", "scripts.load.market", address, str(token), str(instruments)]
-        feed = begun(top / "feed.log", words, ROOT)
-        stack.callback(ended, feed, "feed")
         found.wait(found.fed, UP_WITHIN_S, "bars and quotes")
         yield found
 
