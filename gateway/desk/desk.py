@@ -23,7 +23,7 @@ from gateway.desk.intake.intents import author_in, decision_id_of, wish_of, with
 from gateway.desk.intake.load import Load
 from gateway.desk.intake.passing import RefusedIntents
 from gateway.desk.intake.reads import Reads
-from gateway.desk.intake.scope import Place, Scopes
+from gateway.desk.intake.scope import RatePlace, Scopes
 from gateway.desk.intake.strategies import AGENT_WISH, wish, wished
 from gateway.desk.parts import DeskParts
 from gateway.errors import (
@@ -165,7 +165,7 @@ class Desk:
         decision_id = decision_id_of(caller.name, request.client_key)
         return self.own.orders.get(decision_id) is not None
 
-    def _submit(self, caller: Caller, request: IntentRequest, place: Place) -> IntentResponse:
+    def _submit(self, caller: Caller, request: IntentRequest, place: RatePlace) -> IntentResponse:
         own, decision_id = self.own, decision_id_of(caller.name, request.client_key)
         self.refuse_unknown(request)
         with self.answers:

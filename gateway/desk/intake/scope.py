@@ -25,7 +25,7 @@ from gateway.desk.bodies.requests import IntentRequest
 from gateway.desk.intake.intents import author_in
 from gateway.errors import OutOfScopeError, OverBudgetError
 from gateway.installation.keys.keyring import Caller, Keyring
-from gateway.installation.keys.pace import MINUTE_US, Pace
+from gateway.installation.keys.pace import MINUTE_US, KeyPace
 from gateway.installation.keys.scopes import KeyScope
 from gateway.walk.journal.control.scope import AgentScoped
 from gateway.walk.journal.decision import IntentReceived
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Place:
+class RatePlace:
     """What a caller may ask for now; given back unless it is used."""
 
     used: bool = False
@@ -80,7 +80,7 @@ class Scopes:
     reader: LedgerReader
     keyring: Keyring
     _mandates: Mandates = field(init=False)
-    _paces: dict[str, Pace] = field(default_factory=dict)
+    _paces: dict[str, KeyPace] = field(default_factory=dict)
     _pacing: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -131,16 +131,16 @@ class Scopes:
                 _paced(scope, caller.name, pace, self.section.steady_us(), count)
 
     @contextmanager
-    def place(self, caller: Caller, count: int = 1) -> Iterator[Place]:
+    def place(self, caller: Caller, count: int = 1) -> Iterator[RatePlace]:
         """Hold so many intents or replaces of a key's rate, until they are on record.
 
-        Who appends them sets `used`; otherwise they are given back. A key without a scope has no
-        rate.
+        Who appends them sets `used`; otherwise a rate that counts records has them back. A key
+        without a scope has no rate.
 
         Raises:
             OverBudgetError: says when the key may ask again.
         """
-        scope, place = caller.scope, Place()
+        scope, place = caller.scope, RatePlace()
         if scope is None or count == 0:
             yield place
             return
@@ -287,11 +287,11 @@ class Scopes:
         received = self.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
         return any(IntentReceived.of(one).flattens for one in received)
 
-    def _begun(self, key: str, scope: KeyScope) -> Pace:
+    def _begun(self, key: str, scope: KeyScope) -> KeyPace:
         """Return the pace of a key that asks for the first time in this process."""
         self._catch_up()
         since_us = self.section.steady_us() - MINUTE_US
-        begun = Pace(self._mandates.asked(key, since_us), scope)
+        begun = KeyPace(self._mandates.asked(key, since_us), scope)
         with self._pacing:
             return self._paces.setdefault(key, begun)
 
@@ -322,7 +322,7 @@ def _covers(scope: KeyScope, key: str, instrument: str) -> None:
         )
 
 
-def _paced(scope: KeyScope, key: str, pace: Pace, now_us: int, count: int) -> None:
+def _paced(scope: KeyScope, key: str, pace: KeyPace, now_us: int, count: int) -> None:
     wait_us = pace.wait_us(scope, now_us, count)
     if wait_us == 0:
         return

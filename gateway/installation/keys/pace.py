@@ -2,9 +2,11 @@
 
 Rules:
 - `intents_per_minute` alone: never more in any minute.
+  What led to no record is given back: a refusal for another reason costs nothing.
 - With `intents_at_once`: a bucket of so many, which `intents_per_minute` refill evenly. Who asks at
-  the even pace is not refused because one request came a little early.
-- A place that led to no record is given back: a refusal for another reason costs nothing.
+  the even pace is not refused because one request came a little early. Every request counts,
+  whatever becomes of it: otherwise one who asks five times too often is told `busy` by a full line
+  again and again, and keeps the desk at work.
 
 Not here: who refuses (`gateway.desk.intake.scope`), times on record
 (`gateway.walk.projections.mandates`).
@@ -19,7 +21,7 @@ from gateway.installation.keys.scopes import PER_MINUTE_MAX, KeyScope
 MINUTE_US: Final = 60_000_000
 
 
-class Pace:
+class KeyPace:
     """What one key has asked for lately; not safe from threads."""
 
     def __init__(self, times_us: Iterable[int], scope: KeyScope) -> None:
@@ -50,11 +52,12 @@ class Pace:
         self._full_us = max(self._full_us, now_us) + count * _each_us(scope)
 
     def give_back(self, scope: KeyScope, taken_us: int, count: int) -> None:
-        """Count so many, which were taken at a time, as never asked for."""
+        """Count so many, which were taken at a time, as never asked for, where records count."""
+        if scope.intents_at_once is not None:
+            return
         for _ in range(count):
             if taken_us in self._times:
                 self._times.remove(taken_us)
-        self._full_us -= count * _each_us(scope)
 
 
 def _each_us(scope: KeyScope) -> int:
