@@ -92,7 +92,7 @@ def killed(desk: ServedDesk, after_s: float) -> Iterator[Facts]:
         os.kill(engine, signal.SIGKILL)
         began_s = time.monotonic()
         back = _until(lambda: engine_of(desk.gateway.pid) not in {None, engine})
-        ready = back and _until(lambda: desk.get("/readyz")[1].get("engine") == "ready")
+        ready = back and _until(lambda: desk.parts().get("engine") == "ready")
         took_s = time.monotonic() - began_s
         said = f"an engine serves again {took_s:.1f} s later" if ready else "no engine came back"
         facts.append(("engine killed", f"after {after_s:g} s; {said}"))

@@ -69,6 +69,11 @@ class ServedDesk:
         """Return whether the gateway says that it takes orders."""
         return self.get("/readyz")[0] == OK
 
+    def parts(self) -> dict[str, str]:
+        """Return the state of each part of the gateway."""
+        found: dict[str, str] = self.get("/readyz")[1].get("parts", {})
+        return found
+
     def fed(self) -> bool:
         """Return whether every instrument has bars and a fresh quote."""
         return self.get("/readyz")[1].get("feeds") == "ready"

@@ -43,11 +43,6 @@ class Happening:
     decision_id: str
     details: dict[str, Any]
 
-    @property
-    def owner(self) -> str:
-        """The key whose intent it is about; '' for the gateway's own decisions."""
-        return author_in(self.decision_id)
-
     def document(self) -> dict[str, Any]:
         """Return it as it is sent."""
         return {
@@ -57,6 +52,11 @@ class Happening:
             "decision_id": self.decision_id,
             **self.details,
         }
+
+
+def owner_of(record: Record) -> str:
+    """Return the key whose intent a record is about; '' for the gateway's own decisions."""
+    return author_in(record.stream.removeprefix("decision/"))
 
 
 def happening(record: Record) -> Happening | None:

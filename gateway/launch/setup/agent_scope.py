@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.signers.file import write_new
-from gateway.desk.intake.admission import EACH_MAX
+from gateway.desk.intake.admission import AT_ONCE, EACH_MAX
 from gateway.installation.keys.scopes import EVERY, PER_MINUTE_MAX
 from risk.forms.money import HUNDREDTHS, grouped_money, minor_digits, money_text, rescaled
 from risk.policy.policy import Policy
@@ -21,6 +21,8 @@ ACCOUNT: Final = "agent-1"
 DAY_ORDERS: Final = 5
 """A day's budget in largest orders. A draft's is twice the equity: a book sold and bought anew."""
 MINUTE_S: Final = 60
+TOGETHER: Final = (AT_ONCE + EACH_MAX) // 2
+"""Half of what of one key may be handled and wait, so that the line has room for its next ones."""
 _DAY_US: Final = 86_400_000_000
 _READABLE: Final = 0o644
 
@@ -44,14 +46,14 @@ sides = ["BUY", "SELL"]
 order_notional_max = "{order}"  # {policy.currency}; the policy's own limit of an order
 day_notional_max = "{day}"  # {DAY_ORDERS} such orders
 intents_per_minute = {rate}  # as many as the policy lets messages leave; more is answered 429
-intents_at_once = {EACH_MAX}  # as many of one key as wait for their turn
+intents_at_once = {TOGETHER}  # half of what the desk's line takes of one key
 expires = {last}  # the key ends with this day, UTC, as the policy does
 account = "{ACCOUNT}"  # its orders' book
 """
     write_new(folder / FILE, text.encode(), _READABLE)
     one, whole = (grouped_money(n * order_minor, digits) for n in (1, DAY_ORDERS))
     said = (
-        f"the agent's key may ask {rate} times a minute ({EACH_MAX} at once), for orders of up to"
+        f"the agent's key may ask {rate} times a minute ({TOGETHER} at once), for orders of up to"
         f" {one} and {whole} {policy.currency} a day, until {last}: {FILE} says how to change it"
     )
     return folder / FILE, said

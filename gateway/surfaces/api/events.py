@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from audit.records.record import Record
-from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
+from gateway.desk.agents.happenings import HAPPENING_KINDS, happening, owner_of
 from gateway.desk.desk import Desk
 from gateway.desk.intake.reads import HOUR_S
 from gateway.errors import RequestError
@@ -67,10 +67,10 @@ async def events(
 
 
 def _told_to(caller: Caller, record: Record) -> Mapping[str, Any] | None:
+    if not caller.sees(owner_of(record)):
+        return None  # before it is read: most records are of others
     found = happening(record)
-    if found is None or not caller.sees(found.owner):
-        return None
-    return found.document()
+    return None if found is None else found.document()
 
 
 def _welcome(keyring: Keyring, caller: Caller) -> bool:

@@ -69,12 +69,12 @@ def test_the_agents_key_has_rate_and_budget_and_init_says_them(tmp_path: Path) -
     assert scope is not None
     assert scope == KeyScope.read(tmp_path / "desk/gateway" / FILE, "agent")
     assert scope.covers("AAPL")
-    assert (scope.intents_per_minute, scope.intents_at_once) == (600, 8)
+    assert (scope.intents_per_minute, scope.intents_at_once) == (600, 5)
     policy = read_policy(tmp_path / "desk/gateway/policy.toml").policy
     assert scope.order_max(2) == policy.account.order_notional_max.value == 80_000_000
     assert scope.day_max(2) == 400_000_000
     assert scope.expires_us == policy.expires_us
-    assert "600 times a minute (8 at once), for orders of up to 800,000.00 and 4,000," in said
+    assert "600 times a minute (5 at once), for orders of up to 800,000.00 and 4,000," in said
     assert all(ring.scope(role) is None for role in Role if role is not Role.AGENT)
     kept = scope.model_copy(update={"intents_per_minute": 30})
     assert ring.issue("agent", Role.AGENT, scope=kept), "keygen changes it"

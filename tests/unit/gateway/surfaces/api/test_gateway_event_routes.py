@@ -13,6 +13,7 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.desk.agents.happenings import HAPPENING_KINDS, happening
 from gateway.desk.bodies.order_requests import ReplaceRequest
+from gateway.desk.intake.intents import author_in
 from gateway.installation.keys.roles import Role
 from gateway.installation.keys.scopes import KeyScope
 from gateway.surfaces.api.app import build_api
@@ -133,7 +134,7 @@ def test_a_replace_is_told_from_the_request_to_its_end(desk: MemoryDesk) -> None
         "ended",
     ]
     assert {one.details["replace_id"] for one in replacing} == {name}
-    assert {one.owner for one in replacing} == {"agent"}
+    assert {author_in(one.decision_id) for one in replacing} == {"agent"}
     assert (replacing[0].details["qty_lots"], replacing[-1].details["outcome"]) == (9, "replaced")
 
 
