@@ -66,6 +66,12 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
     case, found = _taken(case, tools, section, found)
     reach("decide.forecast_taken")  # a crash here leaves a decision that nothing was priced for
 
+    with section.deciding(case.tags.account):
+        return _decided(case, tools, section, found)
+
+
+def _decided(case: Case, tools: Tools, section: Section, found: StandingForecast) -> Decision:
+    """Price, size and judge by a forecast that is named on record."""
     tick = case.tick()
     book = section.book(case.tags.account)
     case = _joined(case, section, found, book)
@@ -120,6 +126,14 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
         tools.ledger.append(journal.forecast_taken(case, found))
         return Decision(decision_id=case.decision_id, result=Result.NO_FORECAST)
     case, found = _taken(case, tools, section, found)
+    with section.deciding(case.tags.account):
+        return _renewed(case, tools, section, found, approval)
+
+
+def _renewed(
+    case: Case, tools: Tools, section: Section, found: StandingForecast, approval: Approval
+) -> Decision:
+    """Price, size and judge a held decision by a forecast that is named on record."""
     tick = case.tick()
     book = section.book_without(case.tags.account, case.decision_id)
     case = _joined(case, section, found, book)

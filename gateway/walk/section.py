@@ -6,8 +6,8 @@ the section then folds on and judges again.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -80,6 +80,7 @@ class Section:
         self._gathering = gathering
         self._lock = threading.RLock()
         self._folds: dict[str, BasisFold] = {}
+        self._deciding: dict[str, threading.RLock] = {}
         self._deposits: dict[str, int] = {}
         self.kept = KeptOrders(KEPT)
         self._twins: dict[tuple[Twin, str], BasisFold] = {}
@@ -127,6 +128,18 @@ class Section:
         """Return the account's book at the last committed record."""
         with self._lock:
             return self._advance(self._folds[account]).book
+
+    @contextmanager
+    def deciding(self, account: str) -> Iterator[None]:
+        """Let one decision of an account at a time go from its book to its verdict.
+
+        Otherwise an order in another instrument could come into the book between the two, of which
+        the joint paths know nothing, and a sound order would be refused.
+        """
+        with self._lock:
+            turn = self._deciding.setdefault(account, threading.RLock())
+        with turn:
+            yield
 
     def book_without(self, account: str, decision_id: str) -> Book:
         """Return the book without one decision's own reservation, for its renewal."""

@@ -256,7 +256,6 @@ class Replacing:
         draft: Callable[[int, dict[str, JSON]], Draft],
     ) -> tuple[Record, ...]:
         """Let every rule judge the order as the replace would leave it; commit if they allow it."""
-        case, forecast = self._case(standing)
         intent = judged_intent(given.intent, reserved, after, standing.filled_lots)
         worth_minor = reserved.qty_lots * reserved.limit_ticks * reserved.unit_minor
 
@@ -266,14 +265,17 @@ class Replacing:
             document = judged_document(intent, verdict, state, basis_seq=basis_seq)
             return draft(state.now_us, document)
 
-        record, verdict = self._parts.section.judge_replace(
-            case,
-            intent,
-            forecast,
-            self._parts.tick(given.instrument),
-            judged,
-            lambda: self._parts.scopes.covers_replaced(given, worth_minor),
-        )
+        section = self._parts.section
+        with section.deciding(given.account):
+            case, forecast = self._case(standing)
+            record, verdict = section.judge_replace(
+                case,
+                intent,
+                forecast,
+                self._parts.tick(given.instrument),
+                judged,
+                lambda: self._parts.scopes.covers_replaced(given, worth_minor),
+            )
         if record is None:
             worst = ", ".join(sorted({named(one) for one in verdict.worst}))
             raise _stays(

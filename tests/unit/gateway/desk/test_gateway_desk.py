@@ -130,6 +130,25 @@ def test_who_does_not_fit_in_line_is_told_at_once_and_everybody_in_it_is_served(
     assert own.load().waiting == Waiting(handled=0, queue=0, oldest_s=0.0, needs_s=0.0)
 
 
+def test_one_decision_of_an_account_at_a_time_goes_from_its_book_to_its_verdict(
+    desk: MemoryDesk,
+) -> None:
+    """Two at once: the other one's order would be in the book, and not in the joint paths."""
+    section = desk.small.desk.own.section
+
+    def of_kind(kind: Kind) -> int:
+        return len(desk.log.of_kind(kind))
+
+    with ThreadPoolExecutor(1) as pool:
+        with section.deciding(AGENT_ACCOUNT):
+            asked = pool.submit(desk.small.desk.submit, AGENT, request())
+            until(lambda: of_kind(Kind.FORECAST_TAKEN) == 1)
+            with section.deciding("another"):
+                assert of_kind(Kind.QUOTE_TAKEN) == 0
+        assert asked.result().result == "approved"
+    assert of_kind(Kind.QUOTE_TAKEN) == 1
+
+
 def test_an_intent_that_fails_leaves_its_place(desk: MemoryDesk) -> None:
     for _ in range(AT_ONCE + 1):
         with pytest.raises(RequestError, match="unknown instrument"):
