@@ -46,9 +46,16 @@ class PathLaw(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecLaw:
-    """Paths of target or table, decoded on a scale."""
+    """Paths of target or table, decoded on a scale.
+
+    Attributes:
+        by_move: Whether the row of a step depends on the size of the move before; if all its states
+            have one row, draws of a step are of one law whatever came before, and may all be
+            exchanged.
+    """
 
     scale: PathScale
+    by_move: bool = True
 
     def draws(self, returns: Floats) -> Floats:
         """Divide each return by the volatility of its path."""
@@ -67,7 +74,9 @@ class CodecLaw:
         return found
 
     def states(self, draws: Floats) -> Integers:
-        """Return the size of the move, as the table has it."""
+        """Return the size of the move, as the table has it, or nothing where it does not matter."""
+        if not self.by_move:
+            return np.zeros(len(draws), dtype=np.int64)
         return np.searchsorted(_MOVES, draws, side="right").astype(np.int64)
 
 

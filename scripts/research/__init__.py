@@ -8,4 +8,5 @@ scaled/   pair v2: the table on the fitted scale
 judged/   pair v2 on 2016-2017, against one frozen baseline
 hearing/  pair v3: the same table as drafter, and a target that hears words
 hours/    pair v4: pair v3 with rows of hourly bars whose hours have their size
+joint/    pair v4 on two indices at once: joint paths against 2005-2017
 """
