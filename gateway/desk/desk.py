@@ -130,11 +130,7 @@ class Desk:
                 turn = self.admission.one(caller.name, self.own.tools.plan.deadline_s, first=first)
                 held.enter_context(turn)
             except LineFullError as full:
-                raise BusyError(
-                    part="desk",
-                    state=f"busy with other intents: {full}",
-                    retry_after_s=full.retry_after_s,
-                ) from None
+                raise _busy(full) from None
             with self.turns.one():
                 yield
 
@@ -151,14 +147,20 @@ class Desk:
         with self.scopes.place(caller, new) as place, self.handling(caller):
             return self._submit(caller, without_listed_words(request), place)
 
-    def refuse_paced(self, caller: Caller, request: IntentRequest) -> None:
-        """Refuse a new intent that its key may not ask for yet; waits for nothing.
+    def refuse_early(self, caller: Caller, request: IntentRequest) -> None:
+        """Refuse what `submit` would refuse for the key's pace or a full line; waits for nothing.
 
         Raises:
             OverBudgetError: says when the key may ask again.
+            BusyError: it would not be answered in time.
         """
         if not self._asked_before(caller, request):
             self.scopes.refuse_paced(caller)
+        first, within_s = caller.role is not Role.AGENT, self.own.tools.plan.deadline_s
+        try:
+            self.admission.refuse_full(caller.name, within_s, first=first)
+        except LineFullError as full:
+            raise _busy(full) from None
 
     def _asked_before(self, caller: Caller, request: IntentRequest) -> bool:
         """Return whether an intent is on record: a repeat takes nothing of its key's rate."""
@@ -270,3 +272,8 @@ class Desk:
             return wished(section.policy.sizing, case.instrument, wanted, book, quote)
 
         self.scopes.admit(caller, request, sizing, case.instrument.unit_minor)
+
+
+def _busy(full: LineFullError) -> BusyError:
+    state, later_s = f"busy with other intents: {full}", full.retry_after_s
+    return BusyError(part="desk", state=state, retry_after_s=later_s)

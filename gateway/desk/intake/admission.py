@@ -169,6 +169,18 @@ class Admission:
                 self._usual_s = before_s + _NEW * (took_s - before_s)
                 self._call()
 
+    def refuse_full(self, key: str, within_s: float, *, first: bool = False) -> None:
+        """Refuse one who would be refused at once by `one`; waits for nothing.
+
+        Raises:
+            LineFullError: the line is full, or his answer would come too late.
+        """
+        now_s = self._clock()
+        ticket = InLine(key=key, first=first, since_s=now_s, until_s=now_s + within_s)
+        with self._lock:
+            if not self._is_free():
+                self._refuse_full(ticket, within_s)
+
     def now(self) -> Waiting:
         """Return how it stands."""
         with self._lock:
@@ -187,13 +199,10 @@ class Admission:
         now_s = self._clock()
         ticket = InLine(key=key, first=first, since_s=now_s, until_s=now_s + within_s)
         with self._lock:
-            if len(self._begun) < self._at_once and not len(self._line):
+            if self._is_free():
                 self._begun.append(now_s)
                 return now_s
-            room = ALL_MAX if (mine := self._line.of(key)) else ALL_MAX + FIRST_MAX
-            needs_s = self._needs_s(ticket)
-            if len(self._line) >= room or mine >= EACH_MAX or needs_s > within_s:
-                raise LineFullError(max(self._takes_s() / self._at_once, needs_s - within_s))
+            self._refuse_full(ticket, within_s)
             self._line.enter(ticket)
         if not ticket.called.wait(within_s):
             with self._lock:
@@ -203,6 +212,16 @@ class Admission:
         if ticket.refused:
             raise LineFullError(self._usual_s)
         return ticket.begun_s
+
+    def _is_free(self) -> bool:
+        """Return whether one would be handled without waiting."""
+        return len(self._begun) < self._at_once and not len(self._line)
+
+    def _refuse_full(self, ticket: InLine, within_s: float) -> None:
+        room = ALL_MAX if (mine := self._line.of(ticket.key)) else ALL_MAX + FIRST_MAX
+        needs_s = self._needs_s(ticket)
+        if len(self._line) >= room or mine >= EACH_MAX or needs_s > within_s:
+            raise LineFullError(max(self._takes_s() / self._at_once, needs_s - within_s))
 
     def _needs_s(self, ticket: InLine) -> float:
         """Return the seconds to the answer of a ticket that entered now."""

@@ -28,7 +28,7 @@ async def submit(
     desk: Desk = request.app.state.desk
     with _counted(request, caller):
         # on the event loop, so that one who asks too often waits for no thread and takes none
-        desk.refuse_paced(caller, body)
+        desk.refuse_early(caller, body)
         return await run_in_threadpool(desk.submit, caller, body)
 
 

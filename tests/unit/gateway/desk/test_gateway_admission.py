@@ -108,6 +108,10 @@ def test_a_key_has_its_share_of_the_line_and_another_one_always_finds_a_place() 
         until(lambda: admission.now().queue == EACH_MAX)
         with pytest.raises(LineFullError), admission.one("a", 60):
             pass
+        with pytest.raises(LineFullError):
+            admission.refuse_full("a", 60)
+        admission.refuse_full("b", 60)
+        assert admission.now().queue == EACH_MAX, "a look takes no place"
         others = [f"k{n}" for n in range(ALL_MAX + FIRST_MAX - EACH_MAX)]
         hands += [pool.submit(hold, key) for key in others]
         until(lambda: admission.now().queue == ALL_MAX + FIRST_MAX)
@@ -124,6 +128,7 @@ def test_what_would_be_late_is_refused_at_once_and_an_idle_desk_tries_it() -> No
     with admission.one("a", 5):
         clock.now_s += 10  # it took ten seconds
     assert admission.now().needs_s == 0.0, "nothing speaks against the next one"
+    admission.refuse_full("a", 5)
     with admission.one("a", 5):
         assert admission.now().needs_s > 5
         with pytest.raises(LineFullError) as late, admission.one("b", 5):
