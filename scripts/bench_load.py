@@ -86,12 +86,16 @@ def on_a_desk(
     with served_desk(top, INSTRUMENTS, agents, lifted=lifted) as desk:
         if not cold:
             desk.wait(desk.forecasts_ready, FORECASTS_WITHIN_S, "forecasts")
-        found = []
+        found, told_seq = list[Found](), 0
         for scenario in plan:
             print(f"bench: {scenario.said}", file=sys.stderr, flush=True)
-            found.append(played(desk, scenario, run))
+            found.append(played(desk, scenario, run, told_seq))
+            told_seq = found[-1].told_seq
         about = about_desk(desk)
-    rules = f"not armed for the bench, signed by both officers: {', '.join(LIFTED)}"
+    rules = (
+        f"not armed for the bench, signed by both officers: {', '.join(LIFTED)}; no throttle of"
+        " orders in the broker's profile; a day's budget of each key that no load uses up"
+    )
     return found, [*about, *[rules] * lifted, f"ledger after Ctrl-C: {verified(top)}"]
 
 

@@ -7,6 +7,7 @@ import http.client
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,6 +46,24 @@ def ask(
     except ValueError:
         return answer.status, {}
     return answer.status, found if isinstance(found, dict) else {"items": found}
+
+
+def followed(address: str, token: str, after: int) -> tuple[Counter[str], int]:
+    """Return how often each event came behind a record, and the number of the last record told."""
+    where, found, last = urlsplit(address), Counter[str](), after
+    link = http.client.HTTPConnection(where.hostname or "", where.port, timeout=WAIT_S)
+    path = f"/v1/events?after={after}&wait_s=0"
+    try:
+        link.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        for line in link.getresponse():
+            name, _, value = line.decode().strip().partition(": ")
+            if name == "id":
+                last = int(value)
+            elif name == "event":
+                found[value] += 1
+    finally:
+        link.close()
+    return found, last
 
 
 def word_of(status: int, said: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 A desk's rules refuse most of what a load asks for: the same orders, ten a second, all day. Under
 them a bench measures refusals. So with `--lifted` both officers of the bench sign a draft, named
-`bench`, in which the rules of `LIFTED` are not armed; every other rule judges as it does.
+`bench`, in which the rules of `LIFTED` are not armed; every other rule judges as it does. The
+broker's profile throttles no orders: the counterparty is ours.
 
 Not here: a desk with its own policy (`served`).
 """
@@ -43,6 +44,8 @@ def key_scope(own: str, *, lifted: bool) -> str:
 
 
 def lift(folder: Path) -> None:
-    """Change the draft and the agent's scope that `init` made in the gateway's folder."""
-    draft = folder / "policy.toml"
+    """Change the draft, and the throttle in the broker's profile, that `init` made in a folder."""
+    draft, broker = folder / "policy.toml", folder / "broker.toml"
     draft.write_text(lifted_policy(draft.read_text(encoding="utf-8")), encoding="utf-8")
+    profile = re.sub(r"(?m)^orders_per_s = \d+", "orders_per_s = 0", broker.read_text())
+    broker.write_text(profile, encoding="utf-8")

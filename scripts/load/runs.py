@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from scripts.load.callers import OK, answered, ask, at_times, sent, word_of
+from scripts.load.callers import OK, answered, ask, at_times, followed, sent, word_of
 from scripts.load.disturbing import disturbed
 from scripts.load.figures import Answer, reasons, shares
 from scripts.load.market import resting_price, stretches
@@ -25,12 +25,18 @@ TRIES: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a scenario found; `facts` are rows of what was measured and its value."""
+    """What a scenario found.
+
+    Attributes:
+        facts: rows of what was measured and its value.
+        told_seq: the last record of the ledger whose event was counted.
+    """
 
     scenario: Scenario
     answers: list[Answer]
     cancels: list[Answer]
     facts: list[tuple[str, str]]
+    told_seq: int
 
 
 def rested(desk: ServedDesk, count: int, run: str) -> tuple[list[str], list[Answer]]:
@@ -71,8 +77,8 @@ def cancelled(desk: ServedDesk, names: Sequence[str]) -> list[Answer]:
     return answers
 
 
-def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
-    """Run a scenario, then one intent alone."""
+def played(desk: ServedDesk, scenario: Scenario, run: str, told_seq: int) -> Found:
+    """Run a scenario, then one intent alone; events up to `told_seq` were counted before."""
     resting = int(scenario.seconds / CANCEL_EVERY_S) - 1 if scenario.cancels else 0
     (names, placed), cancels = rested(desk, resting, run), list[Answer]()
     pid, plan = desk.gateway.pid, wishes(scenario, desk.agents, desk.symbols, run)
@@ -92,10 +98,11 @@ def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
         own_s = time.process_time() - own_s
     spent = {part: cpu_s - used.get(part, 0.0) for part, cpu_s in used_by(pid).items()}
     decided = _decided(answers)
+    events, told_seq = followed(desk.address, desk.tokens[OPERATOR], told_seq)
     each = (desk.ledger_bytes() - disk) / max(1, decided) / 1_000
     facts = [
         ("decisions", f"{decided} of {len(plan)} intents, in {took_s:.1f} s"),
-        ("orders that left", f"{_left(answers)} of {decided}"),
+        ("orders that left, were filled", f"{_left(answers)}, {events['filled']} of {decided}"),
         ("did not leave because of", reasons(answers)),
         *disturbances,
         ("engine deaths", str(watch.deaths)),
@@ -111,7 +118,9 @@ def played(desk: ServedDesk, scenario: Scenario, run: str) -> Found:
     if scenario.cancels:
         said = f"{len(names)} of {resting}; others did not leave because of {reasons(placed)}"
         facts.append(("resting orders that an operator cancelled", said))
-    return Found(scenario=scenario, answers=answers, cancels=cancels, facts=facts)
+    return Found(
+        scenario=scenario, answers=answers, cancels=cancels, facts=facts, told_seq=told_seq
+    )
 
 
 def _decided(answers: Sequence[Answer]) -> int:
