@@ -154,12 +154,14 @@ class Desk:
             OverBudgetError: says when the key may ask again.
             BusyError: it would not be answered in time.
         """
-        if not self._asked_before(caller, request):
+        if new := not self._asked_before(caller, request):
             self.scopes.refuse_paced(caller)
         first, within_s = caller.role is not Role.AGENT, self.own.tools.plan.deadline_s
         try:
             self.admission.refuse_full(caller.name, within_s, first=first)
         except LineFullError as full:
+            if new:
+                self.scopes.count_refused(caller)
             raise _busy(full) from None
 
     def _asked_before(self, caller: Caller, request: IntentRequest) -> bool:

@@ -109,7 +109,7 @@ def played(desk: ServedDesk, scenario: Scenario, run: str, told_seq: int) -> Fou
         ("memory of the gateway", f"{memory:.0f} MiB before, {rss_mib(pid):.0f} MiB after"),
         ("memory from minute 5 on", grown(sampled.samples, STEADY_S)),
         ("ledger on disk", f"{each:.1f} kB a decision"),
-        ("CPU", ", ".join(f"{part} {cpu_s:.1f} s" for part, cpu_s in spent.items())),
+        ("CPU", ", ".join(f"{part} {_cpu(cpu_s)}" for part, cpu_s in spent.items())),
         ("CPU of the generator, apart", f"{own_s:.1f} s"),
         ("last intent, alone", last(desk, f"{run}-{scenario.name}-last")),
     ]
@@ -121,6 +121,11 @@ def played(desk: ServedDesk, scenario: Scenario, run: str, told_seq: int) -> Fou
     return Found(
         scenario=scenario, answers=answers, cancels=cancels, facts=facts, told_seq=told_seq
     )
+
+
+def _cpu(used_s: float) -> str:
+    """Return a difference of CPU times; a process that ended took its own along."""
+    return f"{used_s:.1f} s" if used_s >= 0 else "not known, a process ended"
 
 
 def _decided(answers: Sequence[Answer]) -> int:

@@ -130,6 +130,15 @@ class Scopes:
             with self._pacing:
                 _paced(scope, caller.name, pace, self.section.steady_us(), count)
 
+    def count_refused(self, caller: Caller) -> None:
+        """Count a new request that was refused before it had a place, as one that had."""
+        scope, pace = caller.scope, self._paces.get(caller.name)
+        if scope is not None and pace is not None:
+            with self._pacing:
+                now_us = self.section.steady_us()
+                pace.take(scope, now_us, 1)
+                pace.give_back(scope, now_us, 1)
+
     @contextmanager
     def place(self, caller: Caller, count: int = 1) -> Iterator[RatePlace]:
         """Hold so many intents or replaces of a key's rate, until they are on record.

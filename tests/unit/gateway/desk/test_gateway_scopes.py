@@ -14,8 +14,9 @@ from gateway.desk.agents.baskets import submit_basket
 from gateway.desk.bodies.basket_requests import BasketRequest
 from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.desk import Desk
+from gateway.desk.intake.admission import Admission, LineFullError
 from gateway.desk.intake.scope import Scopes
-from gateway.errors import OutOfScopeError, OverBudgetError, ReplayDiffersError
+from gateway.errors import BusyError, OutOfScopeError, OverBudgetError, ReplayDiffersError
 from gateway.evidence.replay.replay import replay
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
@@ -245,6 +246,31 @@ def test_an_agent_that_asks_too_often_is_told_at_once_when_to_come_again(
     assert {one.body["reason"] for one in counted} == {"scope_rate"}
     assert sum(one.body["count"] for one in counted) == MANY
     assert len(counted) <= 2, "one for each minute"
+
+
+def test_a_full_line_does_not_spare_the_rate_of_who_asks_too_often(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told `busy` without it, an agent at fifty a second is told so for ever, never 429."""
+    caller = keyed(desk, intents_per_minute=1, intents_at_once=4)
+    ask(desk, caller, "one", max_qty_lots=1)
+
+    def full(*_: object, **__: object) -> None:
+        raise LineFullError(1.0)
+
+    monkeypatch.setattr(Admission, "refuse_full", full)
+    request = IntentRequest(
+        client_key="two", instrument="SPXN", target_exposure_bp=2_000, max_qty_lots=1
+    )
+    again = request.model_copy(update={"client_key": "one"})
+    for _ in range(6):
+        with pytest.raises(BusyError):
+            desk.small.desk.refuse_early(caller, again)  # a repeat takes nothing
+    for _ in range(3):
+        with pytest.raises(BusyError):
+            desk.small.desk.refuse_early(caller, request)
+    with pytest.raises(OverBudgetError):
+        desk.small.desk.refuse_early(caller, request)
 
 
 def test_the_days_notional_survives_a_restart_and_ends_with_the_trading_day(
