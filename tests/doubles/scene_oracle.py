@@ -68,7 +68,9 @@ def booked(desk: ServedDesk) -> tuple[int, Decimal]:
 
 def agents_account(desk: ServedDesk) -> str:
     """Return the account that the agent's orders are for."""
-    return f"{desk.app.plan.tags.account}.agent"
+    own = desk.app.plan.tags.account
+    of_init = f"{own}.agent-1"  # the account of the scope that `init` gives its agent
+    return of_init if of_init in desk.app.desk.own.section.accounts else f"{own}.agent"
 
 
 def sums(broker: OutsideBroker) -> tuple[int, Decimal]:

@@ -29,7 +29,7 @@ from tests.doubles.feeds import bars
 from tests.doubles.fix_world import Broker, broker_at
 from tests.doubles.operator_page import do, edited
 from tests.doubles.scene_desk import BARS, SYMBOL, WITHIN_S, ServedDesk, served_desk
-from tests.doubles.scene_oracle import Fills, ours
+from tests.doubles.scene_oracle import Fills, agents_account, ours
 from tests.doubles.served_process import killed, served_apart
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
@@ -275,7 +275,7 @@ def closes(desk: ServedDesk, broker: Broker) -> None:
     wait_for(lambda: ours(desk) == theirs(broker), WITHIN_S, part="the same fills")
     app = desk.app
     assert app.book_check.run("run_end") == 0
-    book = app.desk.own.section.book(f"{app.plan.tags.account}.agent")
+    book = app.desk.own.section.book(agents_account(desk))
     assert book.lots(SYMBOL) == sum(qty for qty, _ in theirs(broker).values())
     assert book.reservations == ()
     assert app.orders.live() == app.orders.held() == ()
