@@ -29,7 +29,7 @@ KEEP_BP: Final = 9_800
 
 Of eleven memories this one foretold the next day of three pairs of indices best in 2005-2012, all
 three, by little. Estimates that fit together are not shrunk: 2.5 % of it cost the pair of .94 three
-times what the pair of .85 won, as a log score (`scripts/research/joint`).
+times what the pair of .85 won, as a log score (docs/measured/joint.md).
 """
 FEWEST: Final = 60
 """Fewer common returns say too little about how two instruments move together."""

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, help="working folder: fits, origins and figures")
     add("--data-dir", type=Path, required=True, help="folder with daily/*.csv.gz")
     add("--limit", type=int, default=0, help="first origins of each pair only; 0 is all")
+    add("--again", action="store_true", help="write the page of the figures that are there")
     add("--page", type=Path, help="page to write")
     return made
 
@@ -64,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     torch.set_num_threads(1)
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.again:
+        args.page.write_text(joint_page(json.loads((args.out / FIGURES).read_text())))
+        return 0
     table = load_file(_PAIR / "table.safetensors")["q"]
     try:
         raws = [raw for raw in raw_series(args.data_dir) if any(raw.name in p for p in PAIRS)]
@@ -107,7 +111,7 @@ def _ran(
         "keep": f"{KEEP_BP:,}",
         "origins": min(limit or sys.maxsize, *(len(one.where) for one in pairs)),
         "distance": row_distance(_PAIR, table),
-        "sources": "; ".join(f"{one.name} ({one.licence}; {one.sha256[:12]}..)" for one in raws),
+        "sources": ", ".join(f"{one.name} {one.sha256[:12]}" for one in raws),
     }
 
 

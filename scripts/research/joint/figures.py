@@ -99,7 +99,8 @@ def widths(pair: PairGround, said: Said, way: str, period: str) -> dict[str, Any
     For each member and horizon h: `whole` is the mean square of the h-day return over its said
     variance, of origins alike. It is the product of `scale`, the sum of the squares of its days
     over the sum of what was said of them, and `chain`, what neighbouring days do to each other
-    in fact over what they do on the paths.
+    in fact over what they do on the paths. `drift` is the mean return seen less said, in said
+    volatilities of h days.
     """
     part = part_of(said["days"], period)
     truth = pair.truth()[: len(said["days"])][part]
@@ -119,11 +120,13 @@ def widths(pair: PairGround, said: Said, way: str, period: str) -> dict[str, Any
                 days = truth[:, k, :horizon][chosen]
                 size = 1.0 / var[:, h][chosen]
                 whole = days.sum(axis=1) ** 2 * size
+                drift = (days.sum(axis=1) - said[f"{way}/mean"][part][:, k, h][chosen]) * size**0.5
                 squares = (days**2).sum(axis=1) * size
                 told = step_var[:, :horizon][chosen].sum(axis=1) * size
                 name = f"{'one' if k == 0 else 'other'}/{third}/{horizon}"
                 found[name] = {
                     "whole": _mean(whole),
+                    "drift": _mean(drift),
                     "scale": of_means((squares, told), lambda seen, said: seen / said),
                     "chain": of_means(
                         (whole, squares, told), lambda all_, seen, said: all_ * said / seen
