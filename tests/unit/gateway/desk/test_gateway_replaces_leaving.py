@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.desk.bodies.order_requests import ReplaceRequest, ReplaceResponse
 from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.controls import replacing
@@ -234,28 +236,34 @@ def test_every_look_holds_back_an_order_and_a_replace(desk: MemoryDesk) -> None:
 
 
 def test_a_replace_and_an_intent_at_once_stay_in_the_days_budget(desk: MemoryDesk) -> None:
-    """Repro sec_budget_race: an intent that comes between the look and the record counts."""
+    """Repro sec_budget_race: an intent that comes between the look and the record waits for it."""
     caller = keyed(desk)
     order = working(desk, caller, 40)
     section = desk.small.desk.own.section
-    real, beside = section.judge_replace, []
+    real, beside, taken = section.judge_replace, [], threading.Event()
+    other = threading.Thread(
+        target=lambda: beside.append(intent(desk, caller, "b", lots=75, bp=3_000))
+    )
+
+    def seen(records: tuple[Record, ...]) -> None:
+        if any(one.kind is Kind.FORECAST_TAKEN for one in records):
+            taken.set()
 
     def slowly(*words: Any, **named: Any) -> Any:  # noqa: ANN401 - as judge_replace
-        other = threading.Thread(
-            target=lambda: beside.append(intent(desk, caller, "b", lots=75, bp=3_000))
-        )
+        desk.log.subscribe(seen)
         other.start()
-        other.join(30)
+        assert taken.wait(30)
         return real(*words, **named)
 
     object.__setattr__(section, "judge_replace", slowly)
-    with pytest.raises(OverBudgetError, match="day_notional"):
-        ask(desk, order, 100, by=caller)
-    assert beside[0].result == "approved"
+    assert ask(desk, order, 100, by=caller).result == "sent"
+    other.join()
+    assert beside[0].result == "not_sent"
+    assert "key desk-1: day_notional" in beside[0].reason
     desk.small.desk.scopes._catch_up()  # noqa: SLF001 - what the next look reads
     used = desk.small.desk.scopes._mandates.used_minor("desk-1")  # noqa: SLF001
     assert used <= SCOPE.day_notional_max_minor
-    assert left(desk) == 0
+    assert left(desk) == 1, "the replace left, and no order beside it"
 
 
 def test_reducing_replaces_wait_for_the_pace_of_messages(desk: MemoryDesk) -> None:
