@@ -2357,7 +2357,7 @@ class OfficersWord {
 
 //STATEMENTS-BEGIN written by `make verifier`
 const STATEMENTS = {
-  run: ["*", "decision", "forecast"],
+  run: ["*", "decision", "forecast", "paths_joined"],
   decision: ["decision", "order_allocated"],
   forecast: ["forecast_failed", "forecast_made", "forecast_requested", "forecast_sealed", "forecast_taken", "gjr_made", "intent_proposed", "mode_chosen", "news_twin_made", "placebo_made", "rounds_captured", "snapshot_taken"],
   index: ["*", "forecast_listed", "forecast_taken"],
@@ -2985,13 +2985,14 @@ function* passedOver(seen, { missing, of_seq: ofSeq = null, instrument = null, f
 
 /** Whose paths a record rests on, by its kind. */
 const PATHS_OF = new Map([["intent_proposed", "forecast_made"], ["placebo_judged", "placebo_made"], ["gjr_judged", "gjr_made"]]);
-const NEWS = "news_twin_made", ONE_1E6 = 1000000;
+const NEWS = "news_twin_made", ONE_1E6 = 1000000, WHOLE_BP = 10000;
 
 /** Yield what a set of joint paths says that other records do not. */
 async function* setFaults(seen, one) {
   const { stream, body } = one, { rule = null, without_bp: without = null, joint_id: id = null } = body, members = listIn(body.members).map(objectIn);
   const named = members.map(({ instrument = null, forecast_id: forecast = null, attempt = null, paths = null }) => [instrument, forecast, attempt, paths]);
   if (stream !== `joint/${said(id)}`) yield "it is in the stream of another set";
+  if (one.place !== 0) yield "its set was joined before it";
   if (!same(id, await forecastName({ members: named, rule, without_bp: without }))) yield "its joint_id is not that of its members";
   const symbols = named.map(([symbol]) => said(symbol)), kinds = named.map((row) => said(row[3]));
   if (symbols.length < 2 || !same(symbols, [...new Set(symbols)].sort(compareCodePoints))) yield "its members are not two or more instruments, each once, in order";
@@ -2999,6 +3000,9 @@ async function* setFaults(seen, one) {
   if (!news && !(new Set(kinds).size === 1 && [...PATHS_OF.values()].includes(kinds[0]))) yield "its members' paths are not of one kind";
   const found = body.correlation_1e6, pairs = (members.length * (members.length - 1)) / 2;
   if (!Array.isArray(found) || found.length !== pairs || !found.every((r) => isInteger(r) && Math.abs(r) <= ONE_1E6)) yield "its correlation is not one number within one for each pair";
+  const parts = [body.keep_bp, body.without_bp, body.shrunk_bp];
+  if (!parts.every((part) => isInteger(part) && part >= 0 && part <= WHOLE_BP)) yield "a part of it is not between none and the whole";
+  if (!isInteger(body.n_paths) || body.n_paths < 1) yield "it has no number of paths";
   yield* membersFaults(seen, one, members);
 }
 
@@ -3023,7 +3027,9 @@ async function* membersFaults(seen, { seq, body }, members) {
 /** Yield what a record says of the set of joint paths that it names. */
 function* namingFaults(seen, one) {
   const own = seen.of(one), paths = objectIn(one.body.paths), { joint_id: id = null, of_seq: ofSeq = null, of_leaf: ofLeaf = null } = objectIn(paths.joint);
-  if (!Object.keys(objectIn(paths.joint)).length || own.gap) return;
+  if (own.gap) return;
+  yield* readFaults(seen, one, paths);
+  if (!Object.keys(objectIn(paths.joint)).length) return;
   const found = seen.joined.get(said(id));
   if (!found) {
     if (seen.whole) yield "the joint paths that it names are not on record before it";
@@ -3055,12 +3061,22 @@ function* memberFaults(seen, kind, taken, { members }) {
 
 /** Yield that a verdict rests on other paths than the intent that it judges. */
 function* pathsFaults(seen, one) {
-  const own = seen.of(one), { inputs } = one.body;
-  if (own.gap || own.paths === null || !isObject(inputs)) return;
-  const paths = objectIn(inputs.paths), id = objectIn(own.paths.joint).joint_id ?? null;
-  if (!same(paths.digest ?? null, own.paths.digest ?? null)) yield "its joint paths are not those of the intent";
-  const found = id === null ? undefined : seen.joined.get(said(id));
-  if (found && !same(paths.instruments ?? null, [...found.members.keys()])) yield "its joint paths are of other instruments than the set";
+  const own = seen.of(one);
+  if (!own.gap && own.paths !== null) yield* readFaults(seen, one, own.paths);
+}
+
+/** Yield that the rules of a record read other paths than those that are named; without a set they
+ * are of the one instrument of the forecast that was taken. */
+function* readFaults(seen, one, named) {
+  const { inputs } = one.body, { taken = null } = seen.of(one);
+  if (!isObject(inputs)) return;
+  const read = objectIn(inputs.paths), joint = objectIn(named.joint), isSet = Object.keys(joint).length > 0;
+  if (!same(read.digest ?? null, named.digest ?? null)) yield "its rules read other paths than those that are named";
+  if (!Object.keys(read).length) return;
+  const instruments = read.instruments ?? null;
+  if (!isSet && taken !== null && !same(instruments, [taken.instrument])) yield "it rests on paths of other instruments, and no set is named";
+  const found = isSet ? seen.joined.get(said(joint.joint_id ?? null)) : undefined;
+  if (found && !same(instruments, [...found.members.keys()])) yield "its joint paths are of other instruments than the set";
 }
 
 /** Return the rules that a policy names for an instrument, and whether each is armed. */
@@ -3242,7 +3258,7 @@ function* byBoth(seen, body) {
 /** The function of each statement that no class of its own judges: what contradicts it in a record. */
 export const JUDGES = {
   * run(seen, { kind, body, stream }) {
-    const walked = /^(decision|forecast)\//.test(stream);
+    const walked = /^(decision|forecast|joint)\//.test(stream);
     if (["run_started", "mode_entered"].includes(kind)) return;
     if (body.run_id === undefined) {
       if (seen.whole && walked && isGiven(body.mode) && !seen.modes.has(said(body.mode))) yield "its mode is that of no run on record before it";

@@ -2584,8 +2584,14 @@ STATEMENTS = (
         "run",
         "A record of a decision or a forecast follows the start of the run that it names; every"
         " record that names a run on record has its mode and its mark as a development run, and"
-        " one of a decision or a forecast that names none has a mode of a run on record.",
-        {"*": "", "decision": "run_id mode dev", "forecast": "run_id mode dev"},
+        " one of a decision, a forecast or joint paths that names none has a mode of a run on"
+        " record.",
+        {
+            "*": "",
+            "decision": "run_id mode dev",
+            "forecast": "run_id mode dev",
+            "paths_joined": "mode",
+        },
     ),
     Statement(
         "decision",
@@ -2630,15 +2636,16 @@ STATEMENTS = (
     ),
     Statement(
         "joint",
-        "Joint paths are those of a set of forecasts on record, each instrument's once; the set's"
-        " id is that of its members and its seed that of theirs. A decision names the set of the"
-        " forecasts that stood when it took its own, which is among them; its verdict rests on the"
-        " paths of its intent.",
+        "Joint paths are those of a set of forecasts on record, each instrument's once, in one"
+        " record; the set's id is that of its members and its seed that of theirs. A decision names"
+        " the set of the forecasts that stood when it took its own, which is among them; its"
+        " verdict rests on the paths of its intent, and without a set on those of its instrument"
+        " alone.",
         {
-            "paths_joined": "joint_id members rule without_bp correlation_1e6 seed",
-            "intent_proposed": "paths",
-            "placebo_judged": "paths",
-            "gjr_judged": "paths",
+            "paths_joined": "joint_id members rule without_bp seed",
+            "intent_proposed": "paths.joint",
+            "placebo_judged": "paths.joint inputs.paths",
+            "gjr_judged": "paths.joint inputs.paths",
             "verdict_given": "inputs.paths",
         },
     ),
@@ -3134,7 +3141,7 @@ def _traded(account: str, fill: object) -> tuple[Place, int]:
 #
 # Memory grows with attempts; of each its inputs and its ends stay.
 
-FORECASTS, INDEXES = "forecast/", "instrument/"
+FORECASTS, INDEXES, SETS = "forecast/", "instrument/", "joint/"
 _ROOT = re.compile(r"[0-9a-f]{64}")
 STANDS = ("made", "again")
 """The lines of an index from which on a forecast stands."""
@@ -3331,8 +3338,8 @@ class VerifiedRecord(NamedTuple):
 
     @property
     def walked(self) -> bool:
-        """Whether its stream is a decision's or a forecast's."""
-        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS))
+        """Whether its stream is that of a decision, a forecast or joint paths."""
+        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS, SETS))
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
@@ -4269,9 +4276,10 @@ def _passed_over(seen: Earlier, said: VerifiedRecord) -> Findings:
 #
 # Not here: how the paths follow from the set (a replay joins them again).
 
-SETS: Final = "joint/"
 _JOINED_BY: Final = b"countersign/joint/1"
 _WHOLE_CORRELATION: Final = 1_000_000
+_WHOLE_BP: Final = 10_000
+_PARTS: Final = ("keep_bp", "without_bp", "shrunk_bp")
 FEWEST_JOINED: Final = 2
 _NEWS_PATHS: Final = "news_twin_made"
 PATHS_OF: Final = {
@@ -4302,6 +4310,8 @@ def _set_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     inputs = {name: body.get(name) for name in ("rule", "without_bp")}
     if said.head["stream"] != f"{SETS}{text_of(body.get('joint_id'))}":
         yield "it is in the stream of another set"
+    if said.head["stream_seq"] != 0:
+        yield "its set was joined before it"
     if not same(body.get("joint_id"), forecast_name({"members": named, **inputs})):
         yield "its joint_id is not that of its members"
     symbols = [text_of(one.get("instrument")) for one in members]
@@ -4318,6 +4328,12 @@ def _set_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
         or any(abs(r) > _WHOLE_CORRELATION for r in found)
     ):
         yield "its correlation is not one number within one for each pair"
+    parts = whole_numbers([body.get(name) for name in _PARTS])
+    if parts is None or any(not 0 <= part <= _WHOLE_BP for part in parts):
+        yield "a part of it is not between none and the whole"
+    n_paths = body.get("n_paths")
+    if type(n_paths) is not int or n_paths < 1:
+        yield "it has no number of paths"
     yield from _members_faults(seen, said, members)
 
 
@@ -4349,8 +4365,11 @@ def _members_faults(
 def _naming_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     """Yield what a record says of the set of joint paths that it names."""
     own, paths = seen.of(said), mapping_of(said.body.get("paths"))
+    if own.gap:
+        return
+    yield from _read_faults(seen, said, paths)
     joint = mapping_of(paths.get("joint"))
-    if not joint or own.gap:
+    if not joint:
         return
     found = seen.joined.get(text_of(joint.get("joint_id")))
     if found is None:
@@ -4388,17 +4407,30 @@ def _standing_faults(
             yield f"of {instrument} {PASSED_OVER}"
 
 
-def _judged_faults(seen: Earlier, said: VerifiedRecord) -> Iterator[str]:
+def _judged_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     """Yield that a verdict rests on other paths than the intent that it judges."""
-    own, inputs = seen.of(said), said.body.get("inputs")
-    if own.gap or own.paths is None or not isinstance(inputs, dict):
+    own = seen.of(said)
+    if not own.gap and own.paths is not None:
+        yield from _read_faults(seen, said, mapping_of(own.paths))
+
+
+def _read_faults(seen: Earlier, said: VerifiedRecord, named: Mapping[str, Any]) -> Iterator[str]:
+    """Yield that the rules of a record read other paths than those that are named.
+
+    Without a set the paths are of the one instrument of the forecast that was taken.
+    """
+    inputs, taken = said.body.get("inputs"), seen.of(said).taken
+    if not isinstance(inputs, dict):
         return
-    paths, proposed = mapping_of(inputs.get("paths")), mapping_of(own.paths)
-    if not same(paths.get("digest"), proposed.get("digest")):
-        yield "its joint paths are not those of the intent"
-    joint = mapping_of(proposed.get("joint"))
+    read, joint = mapping_of(inputs.get("paths")), mapping_of(named.get("joint"))
+    if not same(read.get("digest"), named.get("digest")):
+        yield "its rules read other paths than those that are named"
+    if not read:
+        return
+    if not joint and taken is not None and not same(read.get("instruments"), [taken["instrument"]]):
+        yield "it rests on paths of other instruments, and no set is named"
     found = seen.joined.get(text_of(joint.get("joint_id"))) if joint else None
-    if found is not None and not same(paths.get("instruments"), [*found.members]):
+    if found is not None and not same(read.get("instruments"), [*found.members]):
         yield "its joint paths are of other instruments than the set"
 
 

@@ -1,7 +1,7 @@
 """A small log of forecasts and of decisions that name them, made by the rules or against them."""
 
 from base64 import b32encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -117,20 +117,29 @@ class ForecastLog(MemoryLog):
 
     def decide(self, decision: str, made: Made) -> None:
         """Let a decision name an attempt; it ends at once."""
+        self.take(decision, made)
+        self.append(sealed(decision))
+
+    def take(self, decision: str, made: Made) -> None:
+        """Let a decision name an attempt."""
         stream = f"decision/{decision}"
-        self.append(
-            self._drafted(stream, Kind.FORECAST_TAKEN, _taken(decision, made)), sealed(decision)
-        )
+        self.append(self._drafted(stream, Kind.FORECAST_TAKEN, _taken(decision, made)))
 
     def decide_jointly(
-        self, decision: str, own: Made, *others: Made, joint: Mapping[str, JSON] | None = None
+        self,
+        decision: str,
+        own: Made,
+        *others: Made,
+        joint: Mapping[str, JSON] | None = None,
+        taken: bool = False,
     ) -> None:
         """Let a decision rest on the joint paths of its own forecast and others; it ends at once.
 
-        `joint` are changes of what it says of the set.
+        `joint` are changes of what it says of the set; `taken` says that it has taken its own.
         """
         stream = f"decision/{decision}"
-        self.append(self._drafted(stream, Kind.FORECAST_TAKEN, _taken(decision, own)))
+        if not taken:
+            self.take(decision, own)
         named = self.join(own, *others)
         paths: Body = {"digest": "e" * 64, "n_paths": 8, "joint": {**named, **(joint or {})}}
         proposed: Body = {**RUN, "decision_id": decision, "intent": None, "intent_digest": None}
@@ -139,8 +148,11 @@ class ForecastLog(MemoryLog):
             sealed(decision),
         )
 
-    def join(self, *members: Made) -> Body:
-        """Put a set of joint paths on record; return how decisions name it."""
+    def join(self, *members: Made, kinds: Sequence[str] = ()) -> Body:
+        """Put a set of joint paths on record; return how decisions name it.
+
+        `kinds` are whose paths they are, of each in the set's order; the targets' without.
+        """
         ordered = sorted(members, key=lambda one: one.instrument)
         rows = [
             {
@@ -149,9 +161,9 @@ class ForecastLog(MemoryLog):
                 "attempt": one.number,
                 "of_seq": one.seq,
                 "of_leaf": one.leaf,
-                "paths": "forecast_made",
+                "paths": paths,
             }
-            for one in ordered
+            for one, paths in zip(ordered, kinds or ["forecast_made"] * len(ordered), strict=True)
         ]
         ids: list[JSON] = [
             [one["instrument"], one["forecast_id"], one["attempt"], one["paths"]] for one in rows

@@ -162,8 +162,18 @@ def _in_joint(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any fie
     )
 
 
+def _without_joint(paths: Any) -> Any:  # noqa: ANN401 - any field
+    """Leave out which set a record names."""
+    return {name: value for name, value in (paths or {}).items() if name != "joint"}
+
+
 def _paths_of(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any field
-    return lambda inputs: {**inputs, "paths": {**inputs["paths"], **changes}}
+    """Change which paths rules read, where they read some."""
+    return lambda inputs: (
+        {**inputs, "paths": {**inputs["paths"], **changes}}
+        if (inputs or {}).get("paths")
+        else inputs
+    )
 
 
 def _booked(**changes: str) -> Change:
@@ -191,6 +201,11 @@ FORGED: tuple[Forgery, ...] = (
             ("a member of another record", {"members": _each(of_seq=1)}),
             ("a member of an attempt that is none", {"members": _each(attempt=9)}),
             ("members of other paths", {"members": _each(paths="rounds_captured")}),
+            ("members of two news twins", {"members": _each(paths="news_twin_made")}),
+            ("a member of another instrument", {"members": _each(instrument="SPXN")}),
+            ("a share above the whole", {"keep_bp": 10_001}),
+            ("less than no shrinkage", {"shrunk_bp": -1}),
+            ("no paths", {"n_paths": 0}),
         )
     ),
     *(
@@ -202,6 +217,15 @@ FORGED: tuple[Forgery, ...] = (
             ("a set that is none", _in_joint(joint_id="A" * 26)),
             ("another record of its set", _in_joint(of_seq=3)),
             ("another leaf of its set", _in_joint(of_leaf="0" * 64)),
+            ("no set of several instruments", _without_joint),
+        )
+    ),
+    *(
+        _F("joint", f"{kind.value} read {name}", "joint", (told(kind, inputs=change),))
+        for kind in (Kind.PLACEBO_JUDGED, Kind.GJR_JUDGED)
+        for name, change in (
+            ("other paths", _paths_of(digest="0" * 64)),
+            ("paths of other instruments", _paths_of(instruments=["SPXN"])),
         )
     ),
     _F(

@@ -16,7 +16,7 @@ from audit.verifier.parts.contents.fills import Fills
 from audit.verifier.parts.contents.seeds import ShownRecord, attempt_in, judge_requests
 from audit.verifier.parts.contents.signed import OfficersWord
 from audit.verifier.parts.contents.standing import judge_standing
-from audit.verifier.parts.contents.statements.joint import SETS
+from audit.verifier.parts.contents.statements.attempts import SETS
 from audit.verifier.parts.contents.statements.judging import Statements
 from audit.verifier.parts.contents.statements.seen import (
     Earlier,

@@ -33,8 +33,11 @@ WITHIN: Mapping[str, Mapping[str, str]] = {
         " step_vol_1e8"
     },
     "intent_proposed": {
-        "intent": "directional limit_ticks qty_lots side strategy target_exposure_bp tif"
+        "intent": "directional limit_ticks qty_lots side strategy target_exposure_bp tif",
+        "paths": "digest n_paths",
     },
+    "placebo_judged": {"paths": "digest n_paths"},
+    "gjr_judged": {"paths": "digest n_paths"},
     "verdict_given": {
         "policy_status": "checked_at_us signed_by",
         "verdict": "digest_version state_digest verdict_digest",

@@ -52,6 +52,66 @@ def test_a_set_without_the_decisions_own_forecast_is_found(ask: Ask) -> None:
     both_say(log, ask, TAMPERED, "its own forecast is not among the members of its joint paths")
 
 
+def test_a_set_that_was_joined_twice_is_found(ask: Ask) -> None:
+    """The later record could say other paths than the one that decisions name."""
+    log = log_of()
+    own, other = log.attempt(), log.attempt(instrument="NDXN")
+    log.join(own, other)
+    log.decide_jointly("d1", own, other)
+    both_say(log, ask, TAMPERED, "its set was joined before it")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "wanted"),
+    [
+        (("forecast_made", "news_twin_made"), OK),
+        (("placebo_made", "placebo_made"), OK),
+        (("gjr_made", "gjr_made"), OK),
+        (("news_twin_made", "news_twin_made"), TAMPERED),
+        (("forecast_made", "placebo_made"), TAMPERED),
+        (("news_twin_made", "gjr_made"), TAMPERED),
+        (("rounds_captured", "rounds_captured"), TAMPERED),
+    ],
+)
+def test_the_paths_of_a_set_are_of_one_kind(ask: Ask, kinds: tuple[str, str], wanted: int) -> None:
+    """The news twin's are joined with the targets' of other instruments."""
+    log = log_of()
+    log.join(log.attempt(), log.attempt(instrument="NDXN"), kinds=kinds)
+    log.checkpoint()
+    code, said = ask(b"".join(dump_of(log)))
+    found = "its members' paths are not of one kind" in said
+    assert (code, found) == (wanted, wanted == TAMPERED), said
+
+
+def test_a_decision_on_the_joint_paths_of_a_twin_is_found(ask: Ask) -> None:
+    log = log_of()
+    own, other = log.attempt(), log.attempt(instrument="NDXN")
+    named = log.join(own, other, kinds=("placebo_made", "placebo_made"))
+    log.decide_jointly("d1", own, other, joint=named)
+    both_say(log, ask, TAMPERED, "its joint paths are of another kind")
+
+
+def test_a_set_of_another_forecast_than_the_decisions_is_found(ask: Ask) -> None:
+    """Its own instrument is in the set, by the forecast that stood before."""
+    log = log_of()
+    before, other = log.attempt(), log.attempt(instrument="NDXN")
+    named = log.join(before, other)
+    own = log.attempt(secure=True)
+    log.decide_jointly("d1", own, other, joint=named)
+    both_say(log, ask, TAMPERED, "its own forecast is not the member of its joint paths")
+
+
+def test_a_member_of_which_nothing_stood_yet_is_found(ask: Ask) -> None:
+    """It was made after the decision took its own forecast."""
+    log = log_of()
+    own = log.attempt()
+    log.take("d1", own)
+    log.decide_jointly("d1", own, log.attempt(instrument="NDXN"), taken=True)
+    log.checkpoint()
+    code, said = ask(b"".join(dump_of(log)))
+    assert (code, "of NDXN a forecast that stood was passed over" in said) == (TAMPERED, True), said
+
+
 @pytest.mark.parametrize("words", ["paths_joined", "instrument/NDXN"])
 def test_a_bundle_without_the_set_or_a_members_index_is_incomplete(ask: Ask, words: str) -> None:
     log = log_of()

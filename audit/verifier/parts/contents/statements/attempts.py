@@ -12,7 +12,7 @@ from typing import Any
 from audit.verifier.parts.canonical import text_of
 from audit.verifier.parts.contents.seeds import attempt_in, seed_of
 
-FORECASTS, INDEXES = "forecast/", "instrument/"
+FORECASTS, INDEXES, SETS = "forecast/", "instrument/", "joint/"
 _ROOT = re.compile(r"[0-9a-f]{64}")
 STANDS = ("made", "again")
 """The lines of an index from which on a forecast stands."""

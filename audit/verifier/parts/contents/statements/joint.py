@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from audit.verifier.parts.canonical import text_of
-from audit.verifier.parts.contents.statements.attempts import FORECASTS, INDEXES
+from audit.verifier.parts.contents.statements.attempts import FORECASTS, INDEXES, SETS
 from audit.verifier.parts.contents.statements.forecasts import ended_attempt, forecast_name
 from audit.verifier.parts.contents.statements.listings import PASSED_OVER
 from audit.verifier.parts.contents.statements.seen import (
@@ -22,9 +22,10 @@ from audit.verifier.parts.contents.statements.seen import (
 )
 from audit.verifier.parts.contents.statements.verdicts import Findings
 
-SETS: Final = "joint/"
 _JOINED_BY: Final = b"countersign/joint/1"
 _WHOLE_CORRELATION: Final = 1_000_000
+_WHOLE_BP: Final = 10_000
+_PARTS: Final = ("keep_bp", "without_bp", "shrunk_bp")
 FEWEST_JOINED: Final = 2
 _NEWS_PATHS: Final = "news_twin_made"
 PATHS_OF: Final = {
@@ -55,6 +56,8 @@ def _set_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     inputs = {name: body.get(name) for name in ("rule", "without_bp")}
     if said.head["stream"] != f"{SETS}{text_of(body.get('joint_id'))}":
         yield "it is in the stream of another set"
+    if said.head["stream_seq"] != 0:
+        yield "its set was joined before it"
     if not same(body.get("joint_id"), forecast_name({"members": named, **inputs})):
         yield "its joint_id is not that of its members"
     symbols = [text_of(one.get("instrument")) for one in members]
@@ -71,6 +74,12 @@ def _set_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
         or any(abs(r) > _WHOLE_CORRELATION for r in found)
     ):
         yield "its correlation is not one number within one for each pair"
+    parts = whole_numbers([body.get(name) for name in _PARTS])
+    if parts is None or any(not 0 <= part <= _WHOLE_BP for part in parts):
+        yield "a part of it is not between none and the whole"
+    n_paths = body.get("n_paths")
+    if type(n_paths) is not int or n_paths < 1:
+        yield "it has no number of paths"
     yield from _members_faults(seen, said, members)
 
 
@@ -102,8 +111,11 @@ def _members_faults(
 def _naming_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     """Yield what a record says of the set of joint paths that it names."""
     own, paths = seen.of(said), mapping_of(said.body.get("paths"))
+    if own.gap:
+        return
+    yield from _read_faults(seen, said, paths)
     joint = mapping_of(paths.get("joint"))
-    if not joint or own.gap:
+    if not joint:
         return
     found = seen.joined.get(text_of(joint.get("joint_id")))
     if found is None:
@@ -141,15 +153,28 @@ def _standing_faults(
             yield f"of {instrument} {PASSED_OVER}"
 
 
-def _judged_faults(seen: Earlier, said: VerifiedRecord) -> Iterator[str]:
+def _judged_faults(seen: Earlier, said: VerifiedRecord) -> Findings:
     """Yield that a verdict rests on other paths than the intent that it judges."""
-    own, inputs = seen.of(said), said.body.get("inputs")
-    if own.gap or own.paths is None or not isinstance(inputs, dict):
+    own = seen.of(said)
+    if not own.gap and own.paths is not None:
+        yield from _read_faults(seen, said, mapping_of(own.paths))
+
+
+def _read_faults(seen: Earlier, said: VerifiedRecord, named: Mapping[str, Any]) -> Iterator[str]:
+    """Yield that the rules of a record read other paths than those that are named.
+
+    Without a set the paths are of the one instrument of the forecast that was taken.
+    """
+    inputs, taken = said.body.get("inputs"), seen.of(said).taken
+    if not isinstance(inputs, dict):
         return
-    paths, proposed = mapping_of(inputs.get("paths")), mapping_of(own.paths)
-    if not same(paths.get("digest"), proposed.get("digest")):
-        yield "its joint paths are not those of the intent"
-    joint = mapping_of(proposed.get("joint"))
+    read, joint = mapping_of(inputs.get("paths")), mapping_of(named.get("joint"))
+    if not same(read.get("digest"), named.get("digest")):
+        yield "its rules read other paths than those that are named"
+    if not read:
+        return
+    if not joint and taken is not None and not same(read.get("instruments"), [taken["instrument"]]):
+        yield "it rests on paths of other instruments, and no set is named"
     found = seen.joined.get(text_of(joint.get("joint_id"))) if joint else None
-    if found is not None and not same(paths.get("instruments"), [*found.members]):
+    if found is not None and not same(read.get("instruments"), [*found.members]):
         yield "its joint paths are of other instruments than the set"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from audit.verifier.parts.canonical import canonical, text_of
 from audit.verifier.parts.contents.approvals import FIX_SIDES, fields_of, order_name
-from audit.verifier.parts.contents.statements.attempts import FORECASTS, Indexes, SeenAttempts
+from audit.verifier.parts.contents.statements.attempts import FORECASTS, SETS, Indexes, SeenAttempts
 from audit.verifier.parts.contents.statements.messages import Message, message_of
 from audit.verifier.parts.contents.statements.positions import Positions
 from audit.verifier.parts.contents.statements.signed_kinds import SIGNED_KINDS
@@ -49,8 +49,8 @@ class VerifiedRecord(NamedTuple):
 
     @property
     def walked(self) -> bool:
-        """Whether its stream is a decision's or a forecast's."""
-        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS))
+        """Whether its stream is that of a decision, a forecast or joint paths."""
+        return str(self.head["stream"]).startswith((OWN_STREAM, FORECASTS, SETS))
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:

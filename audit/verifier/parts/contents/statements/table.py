@@ -33,8 +33,14 @@ STATEMENTS = (
         "run",
         "A record of a decision or a forecast follows the start of the run that it names; every"
         " record that names a run on record has its mode and its mark as a development run, and"
-        " one of a decision or a forecast that names none has a mode of a run on record.",
-        {"*": "", "decision": "run_id mode dev", "forecast": "run_id mode dev"},
+        " one of a decision, a forecast or joint paths that names none has a mode of a run on"
+        " record.",
+        {
+            "*": "",
+            "decision": "run_id mode dev",
+            "forecast": "run_id mode dev",
+            "paths_joined": "mode",
+        },
     ),
     Statement(
         "decision",
@@ -79,15 +85,16 @@ STATEMENTS = (
     ),
     Statement(
         "joint",
-        "Joint paths are those of a set of forecasts on record, each instrument's once; the set's"
-        " id is that of its members and its seed that of theirs. A decision names the set of the"
-        " forecasts that stood when it took its own, which is among them; its verdict rests on the"
-        " paths of its intent.",
+        "Joint paths are those of a set of forecasts on record, each instrument's once, in one"
+        " record; the set's id is that of its members and its seed that of theirs. A decision names"
+        " the set of the forecasts that stood when it took its own, which is among them; its"
+        " verdict rests on the paths of its intent, and without a set on those of its instrument"
+        " alone.",
         {
-            "paths_joined": "joint_id members rule without_bp correlation_1e6 seed",
-            "intent_proposed": "paths",
-            "placebo_judged": "paths",
-            "gjr_judged": "paths",
+            "paths_joined": "joint_id members rule without_bp seed",
+            "intent_proposed": "paths.joint",
+            "placebo_judged": "paths.joint inputs.paths",
+            "gjr_judged": "paths.joint inputs.paths",
             "verdict_given": "inputs.paths",
         },
     ),
