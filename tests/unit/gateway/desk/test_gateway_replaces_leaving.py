@@ -259,7 +259,7 @@ def test_a_replace_and_an_intent_at_once_stay_in_the_days_budget(desk: MemoryDes
     assert ask(desk, order, 100, by=caller).result == "sent"
     other.join()
     assert beside[0].result == "not_sent"
-    assert "key desk-1: day_notional" in beside[0].reason
+    assert "key desk-1: day_notional" in str(beside[0].reason)
     desk.small.desk.scopes._catch_up()  # noqa: SLF001 - what the next look reads
     used = desk.small.desk.scopes._mandates.used_minor("desk-1")  # noqa: SLF001
     assert used <= SCOPE.day_notional_max_minor
