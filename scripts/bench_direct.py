@@ -30,6 +30,7 @@ from inference.codec.scaled import codec_named
 from inference.engine.port import EngineConfig, SampleRequest, Samples
 from inference.forecast.direct import DirectSample, judge_direct, sample_direct
 from inference.speculation.direct_bytes import decode_direct
+from inference.speculation.pooled import pooled
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from inference.weights.by_state import state_gap
@@ -49,8 +50,6 @@ PAIR = ROOT / "inference" / "models" / "pair_v4"
 SPEC_K = 4
 WARM_UP = 5
 P50_BAR_MS, SIZE_BAR, MIN_P = 60.0, 8_000, 0.001
-LEAST = 10
-"""Fewest tokens of both samples in a cell; smaller bins join their neighbours."""
 MAX_GAP = 1e-5
 DEADLINE_S, START_S = 120.0, 300.0
 SHOWN = Progress(sys.stderr)
@@ -172,35 +171,6 @@ class Bench:
                 row = counts.setdefault(state, np.zeros(self.codec.n_bins, np.int64))
                 row[token - self.codec.bin_start] += 1
                 state = self.codec.table_step(base, token)
-
-
-def pooled(one: Counts, other: Counts) -> tuple[float, int]:
-    """Return the chi-square of two samples and its degrees of freedom, pooled over states.
-
-    Neighbouring bins are joined until both samples have `LEAST` tokens in a cell together.
-    """
-    statistic, degrees = 0.0, 0
-    for state in sorted(one.keys() & other.keys()):
-        cells = _joined(np.stack((one[state], other[state]), axis=1))
-        a, b = cells[:, 0], cells[:, 1]
-        total_a, total_b = a.sum(), b.sum()
-        if len(cells) < 2 or not total_a or not total_b:  # noqa: PLR2004 - nothing to compare
-            continue
-        gaps = a * np.sqrt(total_b / total_a) - b * np.sqrt(total_a / total_b)
-        statistic += float((gaps * gaps / (a + b)).sum())
-        degrees += len(cells) - 1
-    return statistic, degrees
-
-
-def _joined(cells: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    found = [np.zeros(2)]
-    for cell in cells:
-        if found[-1].sum() >= LEAST:
-            found.append(np.zeros(2))
-        found[-1] = found[-1] + cell
-    if len(found) > 1 and found[-1].sum() < LEAST:
-        found[-2] = found[-2] + found.pop()
-    return np.array(found)
 
 
 def bent(counts: Counts, one_in: int, *, likeliest: bool) -> Counts:

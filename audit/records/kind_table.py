@@ -24,6 +24,7 @@ class Kind(StrEnum):
     MODE_CHOSEN = "mode_chosen"
     FORECAST_REQUESTED = "forecast_requested"
     ROUNDS_CAPTURED = "rounds_captured"
+    TOKENS_DRAWN = "tokens_drawn"
     NEWS_TWIN_MADE = "news_twin_made"
     PATHS_JOINED = "paths_joined"
     FORECAST_FAILED = "forecast_failed"
@@ -91,6 +92,7 @@ class Kind(StrEnum):
     OVERRIDE_ENDED = "override_ended"
     DECISION_ANNOTATED = "decision_annotated"
     FORECAST_SCORED = "forecast_scored"
+    SAMPLER_CHECKED = "sampler_checked"
     POLICY_TRIED = "policy_tried"
     CASE_OPENED = "case_opened"
     CASE_NOTED = "case_noted"
@@ -155,15 +157,17 @@ forecast_sealed forecast/
 forecast_listed instrument/
     again attempt event forecast_id instrument
 mode_chosen forecast/
-    accepted_pm attempt cause chosen divergence events instrument look_ahead look_ahead_cause most
-    paths regime tokens usual_paths
+    accepted_pm attempt by_state cause chosen divergence events first instrument look_ahead
+    look_ahead_cause most paths regime sampler tokens usual_paths
 forecast_requested forecast/
-    attempt codec_digest deadline_ms drafter n_tokens prompt_digest prompt_ids seed_root seed_size
-    seeds spec_k template allowed_range? bar_us? drafts_first? horizon? model_digest? news_twin?
-    prompt? seed_rule? sigma?
+    attempt codec_digest deadline_ms drafter n_tokens paths prompt_digest prompt_ids sampler
+    seed_root seed_size seeds_digest spec_k template allowed_range? bar_us? drafts_first? horizon?
+    model_digest? news_twin? prompt? seed_rule? sigma?
 rounds_captured forecast/
     accepted capture_blob drafted positions rounds attempt? capture_bytes? drafter? elapsed_us?
     mean_accepted? plain_fallback? table_digest?
+tokens_drawn forecast/
+    attempt capture_blob capture_bytes n_tokens paths rule seed states table_digest
 news_twin_made forecast/
     attempt prompt_digest accepted? capture_blob? capture_bytes? drafted? drafter? elapsed_us?
     forecast? mean_accepted? mean_error_1e8? missing? own_shortfall_1e8? paths_blob? plain_fallback?
@@ -325,6 +329,8 @@ decision_annotated control
 forecast_scored market/
     attempt base_us came_1e8 came_us forecast_seq instrument model_digest scored_id snapshot_seq
     step table target
+sampler_checked sampler/
+    capture_blob capture_bytes checked_id degrees model_digest of_leaf of_seq statistic_1e6 tokens
 policy_tried control
     actor_name first_seq flips follows_digest last_seq policy policy_digest trial_blob untried
     verdicts

@@ -39,6 +39,7 @@ class StreamClass(StrEnum):
     FORECAST = "forecast/"
     INSTRUMENT = "instrument/"
     JOINT = "joint/"
+    SAMPLER = "sampler/"
     SESSION = "session/"
     CASE = "case/"
 

@@ -810,10 +810,10 @@ const KIND = /^[a-z_]{1,64}$/;
 export const KINDS = new Set(`
   intent_received forecast_taken gjr_made quote_taken intent_proposed placebo_judged gjr_judged
   decision_sealed operator_note snapshot_taken forecast_sealed forecast_listed mode_chosen
-  forecast_requested rounds_captured news_twin_made paths_joined forecast_failed placebo_made
-  forecast_made order_sending order_sent order_refused order_unknown order_withdrawn order_reported
-  order_ended cancel_requested cancel_ended replace_requested replace_sent replace_ended
-  verdict_given approval_requested approval_resumed approval_given approval_refused
+  forecast_requested rounds_captured tokens_drawn news_twin_made paths_joined forecast_failed
+  placebo_made forecast_made order_sending order_sent order_refused order_unknown order_withdrawn
+  order_reported order_ended cancel_requested cancel_ended replace_requested replace_sent
+  replace_ended verdict_given approval_requested approval_resumed approval_given approval_refused
   reservation_released fix_inbound fix_anomaly session_event foreign_reported processes_agreed
   policy_announced feed_condition run_finished run_started instrument_listed engine_event
   witness_event policy_activated model_loaded mark_taken ledger_restored book_difference
@@ -821,11 +821,11 @@ export const KINDS = new Set(`
   mode_entered digests_registered promotion_tested model_promoted stop_begun stop_ended
   cancel_all_asked flatten_asked cancel_all_outcome read_recorded access_refused receipt_key
   agent_scoped alarm_lost review_drawn review_answered override_granted override_ended
-  decision_annotated forecast_scored policy_tried case_opened case_noted case_moved swaps_tested
-  justification_entered justification_ended publication_noted publication_ended fairness_tested
-  fairness_agreed order_allocated basket_received basket_decided rows_accepted key_rotated
-  key_revoked key_destroyed officer_key_changed record_disavowed stream_heads hold_placed
-  hold_lifted retention_expired subject_erased personal_disclosed clock_observed
+  decision_annotated forecast_scored sampler_checked policy_tried case_opened case_noted case_moved
+  swaps_tested justification_entered justification_ended publication_noted publication_ended
+  fairness_tested fairness_agreed order_allocated basket_received basket_decided rows_accepted
+  key_rotated key_revoked key_destroyed officer_key_changed record_disavowed stream_heads
+  hold_placed hold_lifted retention_expired subject_erased personal_disclosed clock_observed
 `.trim().split(/\s+/));
 //KINDS-END
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
@@ -2359,7 +2359,7 @@ class OfficersWord {
 const STATEMENTS = {
   run: ["*", "decision", "forecast", "paths_joined"],
   decision: ["decision", "order_allocated"],
-  forecast: ["forecast_failed", "forecast_made", "forecast_requested", "forecast_sealed", "forecast_taken", "gjr_made", "intent_proposed", "mode_chosen", "news_twin_made", "placebo_made", "rounds_captured", "snapshot_taken"],
+  forecast: ["forecast_failed", "forecast_made", "forecast_requested", "forecast_sealed", "forecast_taken", "gjr_made", "intent_proposed", "mode_chosen", "news_twin_made", "placebo_made", "rounds_captured", "snapshot_taken", "tokens_drawn"],
   index: ["*", "forecast_listed", "forecast_taken"],
   joint: ["gjr_judged", "intent_proposed", "paths_joined", "placebo_judged", "verdict_given"],
   intent: ["intent_proposed"],
@@ -2695,6 +2695,11 @@ class Seen {
 /** Kinds of which a record may be ended by both officers. */
 const ENDABLE = new Set(Object.values(SIGNED_KINDS).map(([ends]) => ends).filter(Boolean));
 
+function sampledOnce(seen, { stream }) {
+  const own = seen.attempts.get(stream);
+  if (own) own.captured = true;
+}
+
 const TAKEN = {
   run_started(seen, { body }) {
     seen.runs.set(said(body.run_id), { mode: body.mode, dev: body.dev });
@@ -2725,16 +2730,19 @@ const TAKEN = {
     const own = seen.attempts.get(stream);
     if (own) own.inputs = objectIn(body.inputs);
   },
-  async forecast_requested(seen, { stream, body: { seed_root: root = null, prompt_ids: ids = null } }) {
+  async forecast_requested(seen, { stream, body }) {
+    const { seed_root: root = null, prompt_ids: ids = null, sampler = null, paths = null, n_tokens: nTokens = null } = body;
     const own = seen.attempts.get(stream), named = attemptIn(stream);
     if (!own) return;
-    own.requested = true;
+    Object.assign(own, { requested: true, sampler, paths, nTokens });
     if (named && /^[0-9a-f]{64}$/.test(said(root))) own.seed = await seedOf(unhex(root), ids, named.number);
   },
   paths_joined(seen, { seq, leaf, body: { joint_id: id = null, digest = null, n_paths: count = null, members = null } }) {
     const named = listIn(members).map(objectIn).map((one) => [said(one.instrument ?? null), [one.forecast_id ?? null, one.attempt ?? null, one.paths ?? null]]);
     seen.joined.set(said(id), { place: [seq, hex(leaf)], result: [digest, count], members: new Map(named) });
   },
+  rounds_captured: sampledOnce,
+  tokens_drawn: sampledOnce,
   forecast_failed(seen, { stream, body: { reason = null } }) {
     const own = seen.attempts.get(stream);
     if (own) own.failed = reason;
@@ -2881,6 +2889,7 @@ const mayBeFollowed = ({ outcome, source }) => (outcome === "made" ? source === 
 
 /** Yield what a record says of an attempt that the records before it do not. */
 async function* stepFaults(own, inputs, { kind, body }) {
+  if (["rounds_captured", "tokens_drawn"].includes(kind)) yield* captureFaults(own, inputs, { kind, body });
   if (kind === "forecast_requested") {
     if (own.requested) yield "its forecast was asked for before";
     if (!same(body.prompt_digest, inputs.prompt)) yield "its prompt is not among the inputs";
@@ -2888,6 +2897,7 @@ async function* stepFaults(own, inputs, { kind, body }) {
     const prompt = objectIn(body.prompt);
     if (!same(prompt.token_ids, body.prompt_ids)) yield "its prompt_ids are not those of its prompt";
     if (!same(body.prompt_digest, hex(await sha256(utf8(canonical(prompt)))))) yield "its prompt_digest is not that of its prompt";
+    yield* samplerFaults(body);
   } else if (kind === "forecast_made") {
     yield* madeFaults(own, inputs, objectIn(body.forecast));
   } else if (kind === "forecast_sealed") {
@@ -2897,12 +2907,35 @@ async function* stepFaults(own, inputs, { kind, body }) {
   }
 }
 
+const DRAW_RULE = "direct-1", TAIL = 12, WORDLESS = [84, 91, 96, 84, 91, 96, 84, 91, 96];
+
+/** Yield what is wrong with who draws: a direct forecast has no drafts, seeds or words. */
+function* samplerFaults(body) {
+  const { sampler = null, prompt_ids: ids = null } = body;
+  if (!["engine", "direct"].includes(sampler)) yield "it has another sampler than the engine or direct draws";
+  if (sampler !== "direct") return;
+  const nothing = [["seeds_digest", ""], ["spec_k", 0], ["drafter", "none"], ["news_twin", "no_news"]];
+  if (nothing.some(([name, value]) => !same(body[name] ?? null, value))) yield "it is drawn directly, and has drafts, seeds or a news twin";
+  if (!Array.isArray(ids) || !same(ids.slice(-TAIL).slice(0, WORDLESS.length), WORDLESS)) yield "it is drawn directly, and words act in its prompt";
+}
+
+/** Yield what a capture's record says of the attempt that the records before it do not. */
+function* captureFaults(own, inputs, { kind, body }) {
+  const drawn = kind === "tokens_drawn";
+  if (own.captured) yield "its forecast was sampled before";
+  if (!same(own.sampler ?? null, drawn ? "direct" : "engine")) yield "it is of another sampler than was asked for";
+  if (!drawn) return;
+  const wanted = [["rule", DRAW_RULE], ["seed", hex(own.seed)], ["table_digest", inputs.table], ["paths", own.paths], ["n_tokens", own.nTokens]];
+  yield* differing(body, wanted, "that of the request");
+}
+
 function* madeFaults(own, inputs, forecast) {
   const { source } = forecast;
   if (!own.requested) yield "its forecast was not asked for";
   if (own.made) yield "its forecast was made before";
   if (source === "table" && own.failed === null) yield "the table answers alone, and no failure is on record";
   if (!["table", "target"].includes(source)) yield "it has another source than target or table";
+  if (source === "target" && !own.captured) yield "nothing of what was sampled is on record before it";
   const wanted = [["instrument", inputs.instrument], ["codec_digest", inputs.codec], ["model_digest", source === "table" ? inputs.table : inputs.model]];
   yield* differing(forecast, wanted, "that of the inputs");
 }
@@ -4006,7 +4039,7 @@ function judgeIndexEnd(report, taken, { header: { stream: index, stream_seq: num
 // attempt at its forecast, for every attempt. Every checkpoint ends with a stream-head map, a record of
 // the dense and chained stream `control`: the log itself shows that no checkpoint stood between.
 
-const SEED_RULE = 3;
+const SEED_RULE = 3, PATHS_MAX = 65536;
 
 async function hmac(key, message) {
   const pad = (byte) => Uint8Array.from({ length: 64 }, (_, i) => byte ^ (key[i] ?? 0));
@@ -4038,12 +4071,15 @@ function judgeRule(report, { header: { seq }, payload: { seed_rule: rule } }) {
   return rule === SEED_RULE;
 }
 
-/** Return whether the seeds follow from the named root and it is not a later one. */
+/** Return whether the seeds follow from the named root and it is not a later one. The paths of a direct
+ * forecast have none: its capture's record has the seed of its draws. */
 async function judgeSeed(report, { header, payload }, opened, { id, number }) {
-  const { seed_size: size, seed_root: root, seeds } = payload;
-  if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
+  const { seed_size: size, seed_root: root, paths = null, sampler = null } = payload;
+  if (!isInteger(size) || !isInteger(paths) || paths <= 0 || paths > PATHS_MAX || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
+  const seeds = sampler === "direct" ? null : await seedsOf(unhex(root), payload.prompt_ids ?? null, number, paths);
+  const digest = seeds === null ? "" : hex(await sha256(utf8(canonical(seeds))));
   if (size <= 0 || size > opened) report.find(TAMPERED, "its seed comes from a later root", header.seq);
-  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), payload.prompt_ids ?? null, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
+  else if (payload.seeds_digest !== digest) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
   else return true;
   return false;
 }

@@ -1407,17 +1407,18 @@ def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -
 _KINDS = """
 intent_received forecast_taken gjr_made quote_taken intent_proposed placebo_judged gjr_judged
 decision_sealed operator_note snapshot_taken forecast_sealed forecast_listed mode_chosen
-forecast_requested rounds_captured news_twin_made paths_joined forecast_failed placebo_made
-forecast_made order_sending order_sent order_refused order_unknown order_withdrawn order_reported
-order_ended cancel_requested cancel_ended replace_requested replace_sent replace_ended verdict_given
-approval_requested approval_resumed approval_given approval_refused reservation_released fix_inbound
-fix_anomaly session_event foreign_reported processes_agreed policy_announced feed_condition
-run_finished run_started instrument_listed engine_event witness_event policy_activated model_loaded
-mark_taken ledger_restored book_difference difference_resolved book_adjusted kill_drilled
-kill_pressed kill_outcome kill_released cancel_sent mode_entered digests_registered promotion_tested
-model_promoted stop_begun stop_ended cancel_all_asked flatten_asked cancel_all_outcome read_recorded
-access_refused receipt_key agent_scoped alarm_lost review_drawn review_answered override_granted
-override_ended decision_annotated forecast_scored policy_tried case_opened case_noted case_moved
+forecast_requested rounds_captured tokens_drawn news_twin_made paths_joined forecast_failed
+placebo_made forecast_made order_sending order_sent order_refused order_unknown order_withdrawn
+order_reported order_ended cancel_requested cancel_ended replace_requested replace_sent
+replace_ended verdict_given approval_requested approval_resumed approval_given approval_refused
+reservation_released fix_inbound fix_anomaly session_event foreign_reported processes_agreed
+policy_announced feed_condition run_finished run_started instrument_listed engine_event
+witness_event policy_activated model_loaded mark_taken ledger_restored book_difference
+difference_resolved book_adjusted kill_drilled kill_pressed kill_outcome kill_released cancel_sent
+mode_entered digests_registered promotion_tested model_promoted stop_begun stop_ended
+cancel_all_asked flatten_asked cancel_all_outcome read_recorded access_refused receipt_key
+agent_scoped alarm_lost review_drawn review_answered override_granted override_ended
+decision_annotated forecast_scored sampler_checked policy_tried case_opened case_noted case_moved
 swaps_tested justification_entered justification_ended publication_noted publication_ended
 fairness_tested fairness_agreed order_allocated basket_received basket_decided rows_accepted
 key_rotated key_revoked key_destroyed officer_key_changed record_disavowed stream_heads hold_placed
@@ -1684,6 +1685,9 @@ the log itself shows that no checkpoint stood between the named one and the open
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
 UNOPENED = "the first attempt at its forecast is not shown"
+ENGINE, DIRECT = "engine", "direct"
+"""Who draws a forecast: the engine from one seed a path, or one stream of draws for all paths."""
+_PATHS_MAX = 1 << 16
 _ATTEMPT = re.compile(r"forecast/([A-Z2-7]{26})\.(0|[1-9][0-9]{0,8})")
 
 
@@ -1728,14 +1732,20 @@ def judge_seed(
     opened: int,
     attempt: tuple[str, int],
 ) -> bool:
-    """Return whether the seeds follow from the named root and it is not a later one."""
-    seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
-    size = body.get("seed_size")
-    if type(size) is not int or not isinstance(seeds, list):
+    """Return whether the seeds follow from the named root and it is not a later one.
+
+    The paths of a direct forecast have none: its capture's record has the seed of its draws.
+    """
+    seq, root, paths = head["seq"], unhex(body.get("seed_root")), body.get("paths")
+    size, digest = body.get("seed_size"), ""
+    if type(size) is not int or type(paths) is not int or not 0 < paths <= _PATHS_MAX:
         raise Bad("a request for a forecast says nothing of its seeds")
+    if body.get("sampler") != DIRECT:
+        seeds = seeds_of(root, body.get("prompt_ids"), attempt[1], paths)
+        digest = hashlib.sha256(canonical(seeds)).hexdigest()
     if not 0 < size <= opened:
         report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, body.get("prompt_ids"), attempt[1], len(seeds)):
+    elif body.get("seeds_digest") != digest:
         report.find(TAMPERED, "its seeds do not follow from its root", seq)
     else:
         return True
@@ -2603,15 +2613,19 @@ STATEMENTS = (
     ),
     Statement(
         "forecast",
-        "A forecast's id is that of its inputs, and it is asked for and made by them; an attempt"
-        " follows the recorded failure of the one before it, and nothing follows its seal. A"
-        " decision names the record of a forecast of its instrument that was sealed before, or"
-        " the failure on record; an intent rests on such a forecast.",
+        "A forecast's id is that of its inputs, and it is asked for and made by them, after its"
+        " capture; one that is drawn directly has the rule, the seed and the size of its"
+        " request, and no word acts in its prompt. An attempt follows the recorded failure of"
+        " the one before it, and nothing follows its seal. A decision names the record of a"
+        " forecast of its instrument that was sealed before, or the failure on record; an intent"
+        " rests on such a forecast.",
         {
             "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
             "mode_chosen": "attempt",
-            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest",
+            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest sampler"
+            " spec_k drafter news_twin",
             "rounds_captured": "attempt",
+            "tokens_drawn": "attempt rule seed table_digest paths n_tokens",
             "forecast_failed": "attempt reason",
             "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
             " forecast.codec_digest",
@@ -3156,6 +3170,8 @@ class SeenAttempt:
     Attributes:
         inputs: what it rests on; None until they are on record.
         seed: of its samples; empty until it is asked for.
+        sampler, paths, n_tokens: who draws, and how much was asked for.
+        captured: whether what was sampled is on record.
         made: number and leaf of the record that states the forecast.
         source: who made it, `target` or `table`.
         failed: the reason of its recorded failure; the table may answer all the same.
@@ -3167,6 +3183,10 @@ class SeenAttempt:
     inputs: Mapping[str, Any] | None = None
     requested: bool = False
     seed: bytes = b""
+    sampler: object = None
+    paths: object = None
+    n_tokens: object = None
+    captured: bool = False
     made: tuple[int, str] | None = None
     source: object = None
     failed: object = None
@@ -3202,10 +3222,13 @@ class SeenAttempts:
             case "snapshot_taken":
                 own.inputs = _document(body.get("inputs"))
             case "forecast_requested":
-                own.requested = True
+                own.requested, own.sampler = True, body.get("sampler")
+                own.paths, own.n_tokens = body.get("paths"), body.get("n_tokens")
                 root, named = text_of(body.get("seed_root")), attempt_in(head["stream"])
                 if named is not None and _ROOT.fullmatch(root):
                     own.seed = seed_of(bytes.fromhex(root), body.get("prompt_ids"), named[1])
+            case "rounds_captured" | "tokens_drawn":
+                own.captured = True
             case "forecast_failed":
                 own.failed = body.get("reason")
             case "forecast_made":
@@ -4042,6 +4065,9 @@ def _beyond_agreed(said: VerifiedRecord, agreed: Mapping[str, Any]) -> Findings:
 # Not here: its seeds (`contents.seeds`), and how it follows from its inputs (a replay tells).
 
 _ID_LETTERS = 26
+_DRAW_RULE = "direct-1"
+_TAIL, _WORDLESS = 12, [84, 91, 96] * 3
+"""Tokens at the end of a prompt of numbers, and the first of them where no word acts."""
 
 
 def forecast_name(inputs: Mapping[str, Any]) -> str:
@@ -4116,6 +4142,9 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
     match said.kind:
         case "forecast_requested":
             yield from _request_faults(own, inputs, body)
+            yield from _sampler_faults(body)
+        case "rounds_captured" | "tokens_drawn":
+            yield from _capture_faults(own, inputs, said)
         case "forecast_made":
             yield from _made_faults(own, inputs, mapping_of(body.get("forecast")))
         case "forecast_sealed":
@@ -4145,6 +4174,42 @@ def _request_faults(
         yield "its prompt_digest is not that of its prompt"
 
 
+def _sampler_faults(body: Mapping[str, Any]) -> Findings:
+    """Yield what is wrong with who draws: a direct forecast has no drafts, seeds or words."""
+    sampler = body.get("sampler")
+    if sampler not in (ENGINE, DIRECT):
+        yield "it has another sampler than the engine or direct draws"
+    if sampler != DIRECT:
+        return
+    nothing = {"seeds_digest": "", "spec_k": 0, "drafter": "none", "news_twin": "no_news"}
+    if any(not same(body.get(name), value) for name, value in nothing.items()):
+        yield "it is drawn directly, and has drafts, seeds or a news twin"
+    ids = body.get("prompt_ids")
+    if not isinstance(ids, list) or not same(ids[-_TAIL:][: len(_WORDLESS)], _WORDLESS):
+        yield "it is drawn directly, and words act in its prompt"
+
+
+def _capture_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedRecord) -> Findings:
+    """Yield what a capture's record says of the attempt that the records before it do not."""
+    body, drawn = said.body, said.kind == "tokens_drawn"
+    if own.captured:
+        yield "its forecast was sampled before"
+    if not same(own.sampler, DIRECT if drawn else ENGINE):
+        yield "it is of another sampler than was asked for"
+    if not drawn:
+        return
+    wanted = {
+        "rule": _DRAW_RULE,
+        "seed": own.seed.hex(),
+        "table_digest": inputs.get("table"),
+        "paths": own.paths,
+        "n_tokens": own.n_tokens,
+    }
+    for name, value in wanted.items():
+        if not same(body.get(name), value):
+            yield f"its {name} is not that of the request"
+
+
 def _made_faults(
     own: SeenAttempt, inputs: Mapping[str, Any], forecast: Mapping[str, Any]
 ) -> Findings:
@@ -4157,6 +4222,8 @@ def _made_faults(
         yield "the table answers alone, and no failure is on record"
     if source not in ("table", "target"):
         yield "it has another source than target or table"
+    if source == "target" and not own.captured:
+        yield "nothing of what was sampled is on record before it"
     model = inputs.get("table" if source == "table" else "model")
     wanted = {"instrument": inputs.get("instrument"), "codec_digest": inputs.get("codec")}
     for name, value in (wanted | {"model_digest": model}).items():

@@ -22,6 +22,9 @@ from gateway.installation.place import Place
 from gateway.walk.projections.forecasts import decision_records
 from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
+from inference.speculation.direct import DirectCapture
+from inference.speculation.direct_bytes import MAGIC as DIRECT_MAGIC
+from inference.speculation.direct_bytes import decode_direct
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, decode_evidence
 from inference.speculation.overruled import overruled
@@ -183,6 +186,8 @@ def _blob(data: bytes, table: QTable) -> object:
             return capture_document(decode_evidence(data), table)
         except InferenceError as error:
             return {"unreadable_capture": str(error), "bytes": len(data)}
+    if data.startswith(DIRECT_MAGIC):
+        return direct_document(decode_direct(data))
     try:
         return json.loads(data)
     except ValueError:
@@ -225,6 +230,24 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
             }
             for index, (seed, path) in enumerate(zip(evidence.seeds, paths(evidence), strict=True))
         ],
+    }
+
+
+def direct_document(capture: DirectCapture) -> Fields:
+    """Return what determines the tokens of a direct forecast."""
+    return {
+        "rule": capture.rule,
+        "seed": capture.seed.hex(),
+        "table_digest": capture.table_digest,
+        "paths": capture.paths,
+        "steps": capture.steps,
+        "first_state": capture.first_state,
+        "first_row": list(capture.first_row),
+        "states": [
+            {"state": one.state, "row_digest": one.row_digest.hex(), "tokens": one.tokens}
+            for one in capture.states
+        ],
+        "tokens_digest": capture.tokens_digest.hex(),
     }
 
 

@@ -62,12 +62,13 @@ from gateway.launch.parts import (
 )
 from gateway.launch.plan import Plan
 from gateway.launch.session import await_session, numbers_of, session_of, start_session
-from gateway.launch.threads.alarms import start_alarms
+from gateway.launch.threads.alarms import Watched, start_alarms
 from gateway.launch.threads.conduct import start_conduct
 from gateway.launch.threads.files import start_files
 from gateway.launch.threads.housekeeping import Housekeeping
 from gateway.launch.threads.keeper import start_keeper
 from gateway.launch.threads.pulse import start_pulse
+from gateway.launch.threads.sampler import SamplerWatch
 from gateway.launch.threads.scoring import ForecastWatch
 from gateway.launch.threads.settler import Settler
 from gateway.privacy.erasure import complete, make_privacy
@@ -187,14 +188,15 @@ class _Starter:
         entrance, log = entrance_of(desk, plan.keyring), self._publishing.log_files(reader)
         site = build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance)
         ledger.subscribe(site.state.flow.follow)
-        server.start(start_alarms(plan, self._stack, desk, ledger, site, self._scores))
+        watched = Watched(scores=self._scores, sampler=SamplerWatch(desk))
+        server.start(start_alarms(plan, self._stack, desk, ledger, site, watched))
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
         start_files(plan, self._stack, desk.own.feeding)
         if plan.fed:  # a played market's strategy asks at once
             # after the site is built: calendars and routes both swap the warning filters
-            self._forecasts = start_keeper(self._stack, desk)
+            self._forecasts = start_keeper(self._stack, desk, watched.sampler)
         plan.state.say_address(server.address)
         app = App(
             plan=plan,

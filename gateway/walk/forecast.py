@@ -22,7 +22,7 @@ from audit.records.record import Draft
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.decision import ForecastNamed
-from gateway.walk.ports import Begun, Forecasting, LedgerPort, Tags, Tools
+from gateway.walk.ports import Begun, Forecasting, LedgerPort, SamplingPlan, Tags, Tools
 from gateway.walk.projections.forecasts import (
     ForecastHistory,
     ForecastsOnRecord,
@@ -32,6 +32,8 @@ from gateway.walk.projections.forecasts import (
 from gateway.walk.sampled.gjr import GjrTwin, gjr_twin
 from gateway.walk.sampled.news import NewsTwin, made_twin, missing_twin, sampled_beside
 from gateway.walk.sampled.planning import (
+    Planned,
+    occasion_of,
     path_terms,
     planned,
     template_permitted,
@@ -41,10 +43,13 @@ from gateway.walk.section import Section
 from inference.codec.prompt import Prompt
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.errors import CaptureError, CodecError, EngineBusyError, EngineError, ForecastError
+from inference.forecast.direct import sample_direct
 from inference.forecast.forecast import ForecastSource, Sampled
+from inference.forecast.modes import Sampler
 from inference.forecast.target import sample_target
 from inference.snapshot import Snapshot
 from inference.speculation.condense import condense
+from inference.speculation.direct_bytes import decode_direct
 from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
@@ -251,7 +256,9 @@ def _sampled(asking: _Asking, tools: Tools, section: Section) -> StandingForecas
     try:
         if isinstance(asking.described, EngineError):
             raise asking.described
-        request = _requested(asking, tools, section, asking.described)
+        request, how = _requested(asking, tools, section, asking.described)
+        if request is None:
+            return _drawn(asking, tools, section, how.plan)
         samples, beside = sampled_beside(tools.engine, request, asking.blank)
         evidence = condense(samples.capture, tools.table)
     except (EngineError, CaptureError) as error:
@@ -285,32 +292,74 @@ def _sampled(asking: _Asking, tools: Tools, section: Section) -> StandingForecas
     return _made(asking, tools, section, (target, *twins), news)
 
 
+def _drawn(
+    asking: _Asking, tools: Tools, section: Section, plan: SamplingPlan
+) -> StandingForecast | ForecastNamed:
+    """Draw the forecast from the model's rows by state; its capture is on record before it."""
+    own = asking.own
+    try:
+        drawn = sample_direct(
+            codec=tools.codec,
+            prompt=asking.prompt,
+            snapshot=own.snapshot,
+            seed=asking.seed,
+            plan=plan,
+            table=tools.table,
+            model_digest=tools.model,
+            policy=trajectory_policy(section.policy),
+        )
+        capture = decode_direct(drawn.capture)
+        blob, size = tools.ledger.put_blob(drawn.capture), len(drawn.capture)
+        tools.ledger.append(journal.tokens_drawn(own, capture, blob=blob, size=size))
+        reach("forecast.sampled")  # a crash here leaves draws on record that make no forecast yet
+        twins = _twins(asking)
+    except (CaptureError, ForecastError) as error:
+        return _failed(asking, tools, error.code, f"{error}; {_largest_move(own.snapshot)}")
+    return _made(asking, tools, section, (drawn.sampled, *twins), None)
+
+
 def _requested(
     asking: _Asking, tools: Tools, section: Section, described: EngineDescription | None
-) -> SampleRequest:
-    """Record what the engine will be asked, and return it; without an engine nobody is asked."""
-    own = asking.own
-    secure = bool(own.inputs["secure"])
-    how = planned(own, section.policy, tools.plan, described, section.looked, secure=secure)
-    request = SampleRequest(
-        request_id=own.name,
-        prompt_ids=asking.prompt.token_ids,
+) -> tuple[SampleRequest | None, Planned]:
+    """Record what will be sampled, and return what the engine is asked, if it is.
+
+    A forecast that is drawn directly asks nobody. Without an engine nobody is asked.
+    """
+    own, known = asking.own, section.forecasts
+    first = known.stood(own.instrument.symbol, own.opened_seq or 0) is None
+    occasion = occasion_of(own, asking.prompt, asking.blank, section.looked, first=first)
+    how = planned(own, section.policy, tools.plan, described, occasion)
+    terms = journal.RequestTerms(
+        sampler=how.sampler,
+        paths=how.plan.paths,
         n_tokens=tools.codec.tokens_for(how.plan.horizon),
-        seeds=trajectory_seeds(asking.seed, how.plan.paths),
         spec_k=how.plan.spec_k,
         allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
-        deadline_s=how.plan.deadline_s,
-        draft_first=how.plan.spec_k > 0,
+        deadline_ms=int(how.plan.deadline_s * 1_000),
     )
+    request = None
+    if how.sampler is Sampler.ENGINE:
+        request = SampleRequest(
+            request_id=own.name,
+            prompt_ids=asking.prompt.token_ids,
+            n_tokens=terms.n_tokens,
+            seeds=trajectory_seeds(asking.seed, terms.paths),
+            spec_k=terms.spec_k,
+            allowed_range=terms.allowed_range,
+            deadline_s=how.plan.deadline_s,
+            draft_first=terms.spec_k > 0,
+        )
+        terms = journal.RequestTerms.of(request)
+    drafting = DrafterKind.NONE if described is None or request is None else described.drafter
     tools.ledger.append(
         *how.records,
         journal.forecast_requested(
             own,
             asking.prompt,
-            request,
+            terms,
             root=asking.root,
             size=asking.size,
-            drafter=(DrafterKind.NONE if described is None else described.drafter).value,
+            drafter=drafting.value,
             news_twin=journal.news_twin_named(asking.blank),
         ),
     )
@@ -323,7 +372,7 @@ def _requested(
     )
     asking.gjr = tools.meanwhile(partial(gjr_twin, own, prompt, seed, how.plan, policy))
     reach("forecast.requested")  # a crash here leaves a counted attempt with its seeds
-    return request
+    return request, how
 
 
 def _twins(asking: _Asking) -> tuple[Sampled, GjrTwin]:

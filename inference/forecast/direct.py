@@ -3,8 +3,9 @@
 A target's row is a function of the state of the codec's table alone when two things hold:
 
     the pair      its target is a table in the form of a network, and `table.safetensors` has the
-                  rows as served: bundled pairs 2, 3 and 4, not 1. `weights/by_state.py` computes
-                  the target's rows from its weights and says how far they lie from the table's.
+                  rows as served: bundled pairs 2, 3 and 4 (`KNOWN_BY_STATE`), not 1.
+                  `weights/by_state.py` computes the target's rows from its weights and says how far
+                  they lie from the table's: a test holds each named pair to it.
     the prompt    no word acts: every narrative slot is blank (`is_wordless`). Words enter the
                   network only by slots that tell something, so without them nothing is added.
 
@@ -24,6 +25,7 @@ Rules:
 import hashlib
 from dataclasses import dataclass
 from math import fsum, log
+from typing import Final
 
 import numpy as np
 
@@ -52,6 +54,24 @@ from inference.speculation.direct import (
 )
 from inference.speculation.direct_bytes import decode_direct, encode_direct
 from inference.speculation.rounds import QTable
+
+KNOWN_BY_STATE: Final = frozenset(
+    {
+        "63926b76f8fc03740c683f1f40d87a644a8371570caa68c881025878a0b90189",  # pair 2
+        "c54a0f17404681fb49e4d36355a2ada4f46c2004e7089ccad151ef114e1da7cd",  # pair 3
+        "c9080b279fa2f7eaa473a6fef942657a574049f6b1a690e07e848a9c09475dea",  # pair 4
+    }
+)
+"""Manifests of the pairs whose target's rows are those of their table, state by state."""
+
+
+def rows_known(model_digest: str, prompt: Prompt) -> bool:
+    """Return whether a pair's rows after a prompt are known by state: no word acts in it."""
+    return (
+        model_digest in KNOWN_BY_STATE
+        and reads_numbers_only(prompt.codec_digest)
+        and is_wordless(prompt.token_ids)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +153,21 @@ def judge_direct(
         for name in (*names, "tokens_digest")
         if getattr(said, name) != getattr(again, name)
     )
+
+
+def direct_tokens(
+    data: bytes, *, codec: ReturnCodec, prompt: Prompt, table: QTable
+) -> list[list[int]]:
+    """Return the tokens of a capture, path by path, drawn again.
+
+    Raises:
+        CaptureError: as in `judge_direct`.
+        ForecastError: as in `judge_direct`.
+    """
+    said = decode_direct(data)
+    drawn = _drawn(codec, prompt, said.seed, _Size(paths=said.paths, horizon=said.steps), table)
+    tokens: list[list[int]] = (drawn.bins + codec.bin_start).tolist()
+    return tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

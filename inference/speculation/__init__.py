@@ -15,4 +15,5 @@ Not here: vLLM.
     evidence_bytes  the byte form of evidence, version 2 of a capture
     direct          draws and capture of a forecast whose rows depend on the table's state alone
     direct_bytes    the byte form of a direct capture
+    pooled          two samples of tokens, compared state by state
 """

@@ -17,6 +17,8 @@ class ModeLimits(PolicyModel):
         conflict: Conflict of words and numbers from which a forecast is deep.
         path_move_max: Cumulative log return at any step above which a path is dropped; 0: none.
         template_when_away: 1: the table alone answers while the engine cannot; 0: no forecast.
+        direct_sampler: Where no word acts, draw a forecast from the model's rows, without drafts:
+            0: never; 1: a fast one, and the first of an instrument; 2: always.
     """
 
     fast_divisor: Annotated[Count, Looser.HIGHER]
@@ -26,3 +28,4 @@ class ModeLimits(PolicyModel):
     conflict: Annotated[BasisPoints, Looser.HIGHER]
     path_move_max: LogReturn
     template_when_away: Annotated[Count, Looser.HIGHER]
+    direct_sampler: Annotated[Count, Looser.HIGHER]

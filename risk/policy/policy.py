@@ -224,6 +224,8 @@ def _modes_bounded(policy: Policy) -> None:
         raise ValueError("fast_divisor, deep_factor and turbulence must be positive")
     if modes.template_when_away.value > 1:
         raise ValueError("template_when_away is 0 or 1")
+    if modes.direct_sampler.value > 2:  # noqa: PLR2004 - the last of three
+        raise ValueError("direct_sampler is 0, 1 or 2")
 
 
 def parse_policy(data: bytes) -> Policy:

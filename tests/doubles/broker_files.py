@@ -18,6 +18,7 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import Checkpoint, make_checkpoint
 from fix.wire.identity import cl_ord_id
+from gateway.walk.journal.forecast import seeds_digest
 from inference.forecast.joint import joint_seed
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import MemoryLog, columns, empty_position
@@ -198,6 +199,9 @@ def _seeded(
         joint = joint_seed(found).hex() if len(found) == len(named) else payload["seed"]
         return replace(draft, payload=payload | {"seed": joint})
     forecast_id, _, number = draft.stream.removeprefix("forecast/").rpartition(".")
+    if draft.kind is Kind.TOKENS_DRAWN:
+        found_seed = seeds.get(f"{forecast_id}.{number}")
+        return replace(draft, payload=payload | {"seed": found_seed.hex()}) if found_seed else draft
     if draft.kind is Kind.SNAPSHOT_TAKEN and log.checkpoints:
         roots.setdefault(forecast_id, log.checkpoints[-1])
     root = roots.get(forecast_id) if draft.kind is Kind.FORECAST_REQUESTED else None
@@ -205,8 +209,9 @@ def _seeded(
         return draft
     seed = decision_seed(root.root, prompt_label(payload["prompt_ids"]), int(number))
     seeds[f"{forecast_id}.{number}"] = seed
-    drawn = [str(one) for one in trajectory_seeds(seed, len(payload["seeds"]))]
-    fresh = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds": drawn}
+    drawn = seeds_digest(trajectory_seeds(seed, payload["paths"]))
+    drawn = drawn if payload["seeds_digest"] else ""
+    fresh = {"seed_root": root.root.hex(), "seed_size": root.size, "seeds_digest": drawn}
     return replace(draft, payload=payload | fresh)
 
 

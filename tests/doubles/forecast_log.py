@@ -10,14 +10,26 @@ from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.tlog.checkpoint import Checkpoint
+from gateway.walk.journal.forecast import seeds_digest
+from inference.codec.vocabulary import N_SLOTS, NO_NEWS
 from inference.forecast.joint import joint_seed
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from tests.doubles.audit_log import RUN, TIME_US, MemoryLog, sealed, started
 
 Body = dict[str, Any]
 Change = Callable[[Draft], Draft]
+CAPTURE = b"capture"
+ROUNDS: Body = {
+    "rounds": 1,
+    "drafted": 0,
+    "accepted": 0,
+    "positions": 1,
+    "capture_blob": sha256(CAPTURE).hexdigest(),
+    "elapsed_us": 1,
+}
 MODEL, TABLE, CODEC = "a" * 64, "b" * 64, "c" * 64
-PROMPT_IDS: list[JSON] = [7]
+WORDLESS = (7, *NO_NEWS * N_SLOTS, 1, 2, 3)
+PROMPT_IDS: list[JSON] = [*WORDLESS]
 PROMPT = sha256(canonical({"token_ids": PROMPT_IDS})).hexdigest()
 
 
@@ -55,6 +67,7 @@ class Made:
     leaf: str
     missing: str
     secure: bool = False
+    direct: bool = False
 
     @property
     def forecast_id(self) -> str:
@@ -92,19 +105,30 @@ class ForecastLog(MemoryLog):
         instrument: str = "SPXN",
         source: str = "target",
         secure: bool = False,
+        direct: bool = False,
     ) -> Made:
         """Make an attempt at a forecast; the table's own follows a failure."""
         made = Made(
-            instrument=instrument, number=number, seq=None, leaf="", missing="", secure=secure
+            instrument=instrument,
+            number=number,
+            seq=None,
+            leaf="",
+            missing="",
+            secure=secure,
+            direct=direct,
         )
         blob = instrument.encode()
         self.blobs[sha256(blob).digest()] = blob
+        self.blobs[sha256(CAPTURE).digest()] = CAPTURE
         root = self._roots.setdefault(instrument, self.checkpoints[-1])
         failed = outcome == "failed" or source == "table"
         self._add(made, Kind.SNAPSHOT_TAKEN, _opening(made))
         self._add(made, Kind.FORECAST_REQUESTED, _request(made, root))
         if failed:
             self._add(made, Kind.FORECAST_FAILED, {"reason": "engine_dead", "detail": ""})
+        elif outcome == "made":
+            kind = Kind.TOKENS_DRAWN if direct else Kind.ROUNDS_CAPTURED
+            self._add(made, kind, _drawn(made, root) if direct else ROUNDS)
         if outcome == "made":
             forecast = {"instrument": instrument, "source": source, "codec_digest": CODEC}
             forecast["model_digest"] = TABLE if source == "table" else MODEL
@@ -170,7 +194,7 @@ class ForecastLog(MemoryLog):
         ]
         name = id_of({"members": ids, "rule": "rule/1", "without_bp": 9_000})
         seeds = [
-            decision_seed(self._roots[one.instrument].root, prompt_label((7,)), one.number)
+            decision_seed(self._roots[one.instrument].root, prompt_label(WORDLESS), one.number)
             for one in ordered
         ]
         payload: Body = {
@@ -259,7 +283,7 @@ def _opening(made: Made) -> Body:
 
 
 def _request(made: Made, root: Checkpoint) -> Body:
-    seed = decision_seed(root.root, prompt_label((7,)), made.number)
+    seed = _seed(made, root)
     return {
         "prompt": {"token_ids": PROMPT_IDS},
         "prompt_ids": PROMPT_IDS,
@@ -269,9 +293,29 @@ def _request(made: Made, root: Checkpoint) -> Body:
         "seed_rule": 3,
         "seed_root": root.root.hex(),
         "seed_size": root.size,
-        "seeds": [str(one) for one in trajectory_seeds(seed, 4)],
+        "sampler": "direct" if made.direct else "engine",
+        "paths": 4,
+        "seeds_digest": "" if made.direct else seeds_digest(trajectory_seeds(seed, 4)),
         "n_tokens": 1,
         "spec_k": 0,
         "drafter": "none",
+        "news_twin": "no_news",
         "deadline_ms": 1,
     }
+
+
+def _drawn(made: Made, root: Checkpoint) -> Body:
+    return {
+        "rule": "direct-1",
+        "seed": _seed(made, root).hex(),
+        "table_digest": TABLE,
+        "paths": 4,
+        "n_tokens": 1,
+        "states": 1,
+        "capture_blob": sha256(CAPTURE).hexdigest(),
+        "capture_bytes": 0,
+    }
+
+
+def _seed(made: Made, root: Checkpoint) -> bytes:
+    return decision_seed(root.root, prompt_label(WORDLESS), made.number)

@@ -162,6 +162,15 @@ def _in_joint(**changes: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any fie
     )
 
 
+def _spoken(ids: Any) -> Any:  # noqa: ANN401 - any field
+    """Return a prompt's token ids with a word in it."""
+    return [*ids[:-12], 80, *ids[-11:]]
+
+
+def _spoken_prompt(prompt: Any) -> Any:  # noqa: ANN401 - any field
+    return {**prompt, "token_ids": _spoken(prompt["token_ids"])}
+
+
 def _without_joint(paths: Any) -> Any:  # noqa: ANN401 - any field
     """Leave out which set a record names."""
     return {name: value for name, value in (paths or {}).items() if name != "joint"}
@@ -239,6 +248,38 @@ FORGED: tuple[Forgery, ...] = (
         "a verdict on paths of other instruments",
         "joint",
         (told(Kind.VERDICT_GIVEN, inputs=_paths_of(instruments=["SPXN"])),),
+    ),
+    *(
+        _F("forecast", f"drawn directly: {name}", "direct", (told(kind, **{field: value}),))
+        for kind, name, field, value in (
+            (Kind.TOKENS_DRAWN, "another rule", "rule", "direct-0"),
+            (Kind.TOKENS_DRAWN, "a chosen seed", "seed", "0" * 64),
+            (Kind.TOKENS_DRAWN, "rows of another table", "table_digest", "0" * 64),
+            (Kind.TOKENS_DRAWN, "more paths", "paths", 2_048),
+            (Kind.TOKENS_DRAWN, "fewer tokens", "n_tokens", 1),
+            (Kind.FORECAST_REQUESTED, "with drafts", "spec_k", 4),
+            (Kind.FORECAST_REQUESTED, "with a drafter", "drafter", "table"),
+            (Kind.FORECAST_REQUESTED, "with a news twin", "news_twin", "0" * 64),
+            (Kind.FORECAST_REQUESTED, "by nobody", "sampler", "dice"),
+        )
+    ),
+    _F(
+        "forecast",
+        "drawn directly where the engine was asked",
+        "direct",
+        (told(Kind.FORECAST_REQUESTED, sampler="engine"),),
+    ),
+    _F(
+        "forecast",
+        "drawn directly where words act",
+        "direct",
+        (told(Kind.FORECAST_REQUESTED, prompt_ids=_spoken, prompt=_spoken_prompt),),
+    ),
+    _F(
+        "forecast",
+        "sampled where it was to be drawn directly",
+        "orders",
+        (told(Kind.FORECAST_REQUESTED, sampler="direct"),),
     ),
     _F(
         "forecast",

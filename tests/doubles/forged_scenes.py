@@ -27,7 +27,7 @@ from tests.doubles.adjusting import adjusted
 from tests.doubles.broker_files import Broker, two_orders
 from tests.doubles.full_policy import gathered_policy
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, memory_desk
-from tests.doubles.scaled_desk import scaled_desk
+from tests.doubles.scaled_desk import scaled_desk, silent_desk
 from tests.doubles.signing_anew import TESTED
 from tests.doubles.walk_scenes import held_and_approved, quantity
 
@@ -46,12 +46,21 @@ def _held(folder: Path) -> Broker:
 
 def _joint(folder: Path) -> Broker:
     """A book of two instruments, whose paths are joined under a policy of format 2."""
+    return Broker(_gathered(folder, lambda: scaled_desk(folder, 4)))
+
+
+def _direct(folder: Path) -> Broker:
+    """A forecast that is drawn from rows known by state: no word acts in its prompt."""
+    return Broker(_gathered(folder, lambda: silent_desk(folder, 2)))
+
+
+def _gathered(folder: Path, made: Callable[[], MemoryDesk]) -> MemoryDesk:
+    """Make a desk under a policy of format 2."""
     signed = folder / "policy.json"
     signed.write_bytes(canonical_bytes(policy_document(gathered_policy())))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policy, "SHIPPED", signed)
-        desk = scaled_desk(folder, 4)
-    return Broker(desk)
+        return made()
 
 
 def _replaced(folder: Path) -> Broker:
@@ -253,6 +262,7 @@ def _justification() -> dict[str, JSON]:
 SCENES: Mapping[str, Callable[[Path], Broker]] = {
     "orders": _orders,
     "joint": _joint,
+    "direct": _direct,
     "held": _held,
     "replaced": _replaced,
     "resolved": _resolved,

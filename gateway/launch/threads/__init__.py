@@ -7,6 +7,7 @@ Not here: their start and stop in a fixed order (`launch.app`).
     housekeeping  periodic chores
     conduct       patterns of conduct on the ledger, as cases
     breaker       the chore that opens the AI circuit breaker
+    sampler       holds direct forecasts against the engine
     keeper        makes the forecasts of new inputs before anybody asks
     beside        pure work of a decision while the engine samples
     scoring       the chore that scores forecasts against the bars that came

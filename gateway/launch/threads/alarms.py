@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,7 @@ from gateway.feeds.live.board import FedMarket
 from gateway.feeds.live.conditions import Condition
 from gateway.installation.settings import AlarmSettings
 from gateway.launch.plan import Plan
+from gateway.launch.threads.sampler import SamplerWatch
 from gateway.launch.threads.scoring import ForecastWatch
 from gateway.telemetry.alarms.alarms import Alarms
 from gateway.telemetry.alarms.catalogue import READY, Alarm, Notice, of_parts
@@ -50,13 +52,21 @@ _READ_AGAIN: Final = 500
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is known of the model that forecasts."""
+
+    scores: ForecastWatch
+    sampler: SamplerWatch
+
+
 def start_alarms(
     plan: Plan,
     stack: ExitStack,
     desk: Desk,
     ledger: Ledger,
     site: FastAPI,
-    scores: ForecastWatch,
+    models: Watched,
 ) -> FastAPI:
     """Start the alarms and show them to the site's `/metrics`; they stop before any part does.
 
@@ -83,7 +93,8 @@ def start_alarms(
             lambda: slow_engine(desk),
             lambda: unanswered(desk.own.orders.live(), clock.wall_us()),
             undone.conditions,
-            lambda: drifted(scores),
+            lambda: drifted(models.scores),
+            lambda: differing(models.sampler),
             rejects.conditions,
             lambda: little_room(plan.state.root, given.disk_free_min_mib),
         ),
@@ -165,6 +176,12 @@ def drifted(scores: ForecastWatch) -> dict[Alarm, str]:
     if found is None or found.evidence_milli < DRIFTED_MILLI:
         return {}
     return {Alarm.MODEL_DRIFTED: f"evidence {found.evidence_milli / 1_000:.1f}: see /scores"}
+
+
+def differing(sampler: SamplerWatch) -> dict[Alarm, str]:
+    """Return the alarm if direct forecasts have another law than the engine's."""
+    found = sampler.differs
+    return {Alarm.SAMPLER_DIFFERS: found} if found else {}
 
 
 def stale_feeds(desk: Desk) -> dict[Alarm, str]:

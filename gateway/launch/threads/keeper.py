@@ -19,6 +19,7 @@ from gateway.desk.desk import Desk
 from gateway.desk.parts import DeskParts
 from gateway.errors import RequestError
 from gateway.launch.threads.housekeeping import Housekeeping
+from gateway.launch.threads.sampler import SamplerWatch
 from gateway.walk.forecast import forecast
 from gateway.walk.journal.decision import ForecastNamed
 from gateway.walk.ports import Tags
@@ -105,9 +106,12 @@ class ForecastKeeper:
         return False
 
 
-def start_keeper(stack: ExitStack, desk: Desk) -> Housekeeping:
-    """Start keeping forecasts ready; the stack stops it."""
-    chores = {"keeping forecasts ready": ForecastKeeper(desk).look}
+def start_keeper(stack: ExitStack, desk: Desk, sampler: SamplerWatch) -> Housekeeping:
+    """Start keeping forecasts ready, and holding some against the engine; the stack stops it."""
+    chores = {
+        "keeping forecasts ready": ForecastKeeper(desk).look,
+        "checking direct forecasts": sampler.look,
+    }
     running = Housekeeping(chores, name="forecasts")
     stack.enter_context(running.in_background())
     return running

@@ -24,6 +24,7 @@ class Alarm(StrEnum):
     ENGINE_SLOW = "engine_slow"
     QUEUE_OLD = "queue_old"
     MODEL_DRIFTED = "model_drifted"
+    SAMPLER_DIFFERS = "sampler_differs"
     PART_DOWN = "part_down"
 
 
@@ -43,6 +44,7 @@ MEANING: Final[Mapping[Alarm, tuple[str, float]]] = {
     Alarm.ENGINE_SLOW: ("the engine does not step, or is asked for more than it can do", 5.0),
     Alarm.QUEUE_OLD: ("an intent of now would be answered after its deadline", 5.0),
     Alarm.MODEL_DRIFTED: ("what came speaks against the model's forecasts", 0.0),
+    Alarm.SAMPLER_DIFFERS: ("direct forecasts have another law than the engine's", 0.0),
     Alarm.PART_DOWN: ("another part of the gateway is not ready", 5.0),
 }
 """Alarm -> its condition, and the seconds that it must hold before the alarm is raised."""

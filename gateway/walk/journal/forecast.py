@@ -9,7 +9,7 @@ from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
@@ -20,7 +20,7 @@ from gateway.walk.ports import Forecasting, RecordsPort
 from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, Sampled, forecast_document
-from inference.forecast.modes import ChosenMode, Usual
+from inference.forecast.modes import ChosenMode, Occasion, Sampler, Usual
 from inference.forecast.verdicts import verdicts_document
 from inference.scale.correlation import RULE
 from inference.snapshot import BAR_US, Snapshot, snapshot_document
@@ -28,6 +28,9 @@ from inference.speculation.evidence import Evidence
 from inference.speculation.totals import totals
 from risk.forms.documents import document_of
 from risk.state.paths.marginal import Marginal
+
+if TYPE_CHECKING:  # arrays are not loaded for the ledger's verbs
+    from inference.speculation.direct import DirectCapture
 
 MADE: Final = "made"
 FAILED: Final = "failed"
@@ -191,17 +194,52 @@ class ForecastListed(RecordKind, frozen=True, kw_only=True):
         return self.event in {MADE, AGAIN}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTerms:
+    """What is asked for: so many paths of so many tokens.
+
+    `seeds_digest` is that of the trajectories' seeds; empty where a forecast is drawn directly, by
+    one stream of draws (`inference.speculation.direct`).
+    """
+
+    sampler: Sampler
+    paths: int
+    n_tokens: int
+    spec_k: int
+    allowed_range: tuple[int, int]
+    deadline_ms: int
+    seeds_digest: str = ""
+
+    @classmethod
+    def of(cls, request: SampleRequest) -> "RequestTerms":
+        """Return what the engine is asked for."""
+        return cls(
+            sampler=Sampler.ENGINE,
+            paths=len(request.seeds),
+            n_tokens=request.n_tokens,
+            spec_k=request.spec_k,
+            allowed_range=request.allowed_range,
+            deadline_ms=int(request.deadline_s * 1_000),
+            seeds_digest=seeds_digest(request.seeds),
+        )
+
+
+def seeds_digest(seeds: Sequence[int]) -> str:
+    """Return the digest of trajectories' seeds, which follow from the root and are not kept."""
+    return digest_of([str(seed) for seed in seeds])
+
+
 def forecast_requested(
     asked: Forecasting,
     prompt: Prompt,
-    request: SampleRequest,
+    request: RequestTerms,
     *,
     root: bytes,
     size: int,
     drafter: str,
     news_twin: str,
 ) -> Draft:
-    """What the engine will be asked, with its seeds; committed before inference runs.
+    """What will be sampled, and from which seeds; committed before inference runs.
 
     `news_twin` is what `news_twin_named` returns.
     """
@@ -214,26 +252,31 @@ def forecast_requested(
         seed_root=root.hex(),
         seed_size=size,
         attempt=asked.attempt,
-        seeds=tuple(map(str, request.seeds)),
+        sampler=request.sampler.value,
+        paths=request.paths,
+        seeds_digest=request.seeds_digest,
         n_tokens=request.n_tokens,
         spec_k=request.spec_k,
         drafter=drafter,
         allowed_range=tuple(request.allowed_range),
-        deadline_ms=int(request.deadline_s * 1_000),
+        deadline_ms=request.deadline_ms,
         seed_rule=SEED_RULE,
         news_twin=news_twin,
-        drafts_first=request.draft_first,
+        drafts_first=request.spec_k > 0,
     )
     return draft(asked, requested)
 
 
-def mode_chosen(asked: Forecasting, chosen: ChosenMode, usual: Usual) -> Draft:
+def mode_chosen(asked: Forecasting, chosen: ChosenMode, usual: Usual, occasion: Occasion) -> Draft:
     """The mode of a forecast with its cause, and what it was chosen from."""
     mode = ModeChosen(
         attempt=asked.attempt,
         instrument=asked.instrument.symbol,
         chosen=chosen.mode.value,
         cause=chosen.cause.value,
+        sampler=chosen.sampler.value,
+        by_state=occasion.by_state,
+        first=occasion.first,
         paths=chosen.paths,
         look_ahead=chosen.look_ahead.drafts,
         look_ahead_cause=chosen.look_ahead.cause.value,
@@ -253,7 +296,11 @@ def mode_chosen(asked: Forecasting, chosen: ChosenMode, usual: Usual) -> Draft:
 
 
 class ModeChosen(RecordKind, frozen=True, kw_only=True):
-    """How a forecast was to be made; `chosen` is the mode."""
+    """How a forecast was to be made; `chosen` is the mode.
+
+    `by_state` says that its rows are known without the engine, `first` that no forecast of the
+    instrument stood before.
+    """
 
     filing = Filing("forecast/{forecast_id}", "mode:{attempt}")
 
@@ -261,6 +308,9 @@ class ModeChosen(RecordKind, frozen=True, kw_only=True):
     instrument: str
     chosen: str
     cause: str
+    sampler: str
+    by_state: bool
+    first: bool
     paths: int
     look_ahead: int
     look_ahead_cause: str
@@ -274,7 +324,11 @@ class ModeChosen(RecordKind, frozen=True, kw_only=True):
 
 
 class ForecastRequested(RecordKind, frozen=True, kw_only=True):
-    """What was asked for, and by which rule its seeds were drawn."""
+    """What was asked for, and by which rule its seeds were drawn.
+
+    `sampler` says who draws: the engine from one seed a path, whose digest is `seeds_digest`, or
+    `direct` from one stream of draws, and no seeds are named.
+    """
 
     filing = Filing(
         "forecast/{forecast_id}", "request:{attempt}", also="bar_us horizon model_digest sigma"
@@ -288,7 +342,9 @@ class ForecastRequested(RecordKind, frozen=True, kw_only=True):
     seed_root: str
     seed_size: int
     attempt: int
-    seeds: tuple[str, ...]
+    sampler: str
+    paths: int
+    seeds_digest: str
     n_tokens: int
     spec_k: int
     drafter: str
@@ -348,6 +404,41 @@ class RoundsCaptured(_Rounds, frozen=True, kw_only=True):
     """The captured rounds of a forecast."""
 
     filing = Filing("forecast/{forecast_id}", "rounds:{attempt}", loose="attempt elapsed_us")
+
+
+def tokens_drawn(asked: Forecasting, capture: "DirectCapture", *, blob: str, size: int) -> Draft:
+    """The blob of a direct forecast's capture, from which every token follows; `size` in bytes."""
+    drawn = TokensDrawn(
+        attempt=asked.attempt,
+        rule=capture.rule,
+        seed=capture.seed.hex(),
+        table_digest=capture.table_digest,
+        paths=capture.paths,
+        n_tokens=capture.steps,
+        states=len(capture.states),
+        capture_blob=blob,
+        capture_bytes=size,
+    )
+    return draft(asked, drawn)
+
+
+class TokensDrawn(RecordKind, frozen=True, kw_only=True):
+    """A forecast was drawn from the model's rows by state, without drafts: `rule` says how.
+
+    `n_tokens` are those of each path, `states` the rows that were drawn from.
+    """
+
+    filing = Filing("forecast/{forecast_id}", "drawn:{attempt}")
+
+    attempt: int
+    rule: str
+    seed: str
+    table_digest: str
+    paths: int
+    n_tokens: int
+    states: int
+    capture_blob: str
+    capture_bytes: int
 
 
 def forecast_made(

@@ -7,6 +7,7 @@ Rules:
 - Each event makes one forecast deep: the one that was opened first. Of two opened before either
   chose, both go deep.
 - The look-ahead follows from the acceptance of the engine's self-test, as `model_loaded` has it.
+- Whether an instrument's forecast is its first follows from its index before the first opening.
 """
 
 import threading
@@ -18,8 +19,18 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk.journal import forecast as journal
 from gateway.walk.ports import Forecasting, RecordsPort, SamplingPlan
+from inference.codec.prompt import Prompt
 from inference.engine.port import EngineDescription
-from inference.forecast.modes import ChosenMode, ForecastMode, ModeTable, Usual, choose_mode
+from inference.forecast.direct import rows_known
+from inference.forecast.modes import (
+    DirectUse,
+    ForecastMode,
+    ModeTable,
+    Occasion,
+    Sampler,
+    Usual,
+    choose_mode,
+)
 from inference.forecast.trajectory import Sawtooth, TrajectoryPolicy
 from inference.speculation.look_ahead import accepted_pm
 from risk.policy.policy import Policy
@@ -30,9 +41,10 @@ _LOG_RETURN: Final = 100_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A forecast's plan; `records` stand before its request."""
+    """A forecast's plan, and who draws it; `records` stand before its request."""
 
     plan: SamplingPlan
+    sampler: Sampler = Sampler.ENGINE
     records: tuple[Draft, ...] = ()
 
 
@@ -75,6 +87,7 @@ def mode_table(policy: Policy) -> ModeTable | None:
         deep_factor=modes.deep_factor.value,
         turbulence_bp=modes.turbulence.value,
         conflict_bp=modes.conflict.value,
+        direct=DirectUse(modes.direct_sampler.value),
     )
 
 
@@ -127,16 +140,14 @@ def planned(
     policy: Policy,
     plan: SamplingPlan,
     described: EngineDescription | None,
-    looked: LookedInto,
-    *,
-    secure: bool,
+    occasion: Occasion,
 ) -> Planned:
     """Return how a forecast is sampled; without an engine nothing is drafted."""
     if described is None:
         return Planned(plan=replace(plan, spec_k=0))
     table = mode_table(policy)
     if table is None:
-        return Planned(plan=replace(plan, spec_k=0) if secure else plan)
+        return Planned(plan=replace(plan, spec_k=0) if occasion.secure else plan)
     mean = f"{described.self_test.mean_accepted:.4f}"
     usual = Usual(
         paths=plan.paths,
@@ -144,19 +155,28 @@ def planned(
         spec_k=plan.spec_k,
         accepted_pm=acceptance(mean, described.spec_k),
     )
-    chosen = mode_of(asked, table, usual, looked, secure=secure)
+    chosen = choose_mode(asked.snapshot, table, usual, occasion)
     return Planned(
         plan=replace(plan, paths=chosen.paths, spec_k=chosen.look_ahead.drafts),
-        records=(journal.mode_chosen(asked, chosen, usual),),
+        sampler=chosen.sampler,
+        records=(journal.mode_chosen(asked, chosen, usual, occasion),),
     )
 
 
-def mode_of(
-    asked: Forecasting, table: ModeTable, usual: Usual, looked: LookedInto, *, secure: bool
-) -> ChosenMode:
-    """Return the mode of a forecast; a replay calls this too."""
+def occasion_of(
+    asked: Forecasting, prompt: Prompt, blank: Prompt | None, looked: LookedInto, *, first: bool
+) -> Occasion:
+    """Return what a forecast's mode is chosen for; a replay calls this too.
+
+    `blank` is the prompt of its news twin, `first` whether none of the instrument stood before the
+    first attempt was opened.
+    """
     opened = asked.opened_seq
     if opened is None:
         raise AssertionError("a mode is chosen after the forecast was opened")
-    known = looked.before(opened, asked.instrument.symbol)
-    return choose_mode(asked.snapshot, table, usual, secure=secure, known=known)
+    return Occasion(
+        secure=bool(asked.inputs["secure"]),
+        by_state=blank is None and rows_known(str(asked.inputs["model"]), prompt),
+        first=first,
+        known=looked.before(opened, asked.instrument.symbol),
+    )

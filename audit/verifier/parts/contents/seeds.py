@@ -19,6 +19,9 @@ the log itself shows that no checkpoint stood between the named one and the open
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
 UNOPENED = "the first attempt at its forecast is not shown"
+ENGINE, DIRECT = "engine", "direct"
+"""Who draws a forecast: the engine from one seed a path, or one stream of draws for all paths."""
+_PATHS_MAX = 1 << 16
 _ATTEMPT = re.compile(r"forecast/([A-Z2-7]{26})\.(0|[1-9][0-9]{0,8})")
 
 
@@ -63,14 +66,20 @@ def judge_seed(
     opened: int,
     attempt: tuple[str, int],
 ) -> bool:
-    """Return whether the seeds follow from the named root and it is not a later one."""
-    seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
-    size = body.get("seed_size")
-    if type(size) is not int or not isinstance(seeds, list):
+    """Return whether the seeds follow from the named root and it is not a later one.
+
+    The paths of a direct forecast have none: its capture's record has the seed of its draws.
+    """
+    seq, root, paths = head["seq"], unhex(body.get("seed_root")), body.get("paths")
+    size, digest = body.get("seed_size"), ""
+    if type(size) is not int or type(paths) is not int or not 0 < paths <= _PATHS_MAX:
         raise Bad("a request for a forecast says nothing of its seeds")
+    if body.get("sampler") != DIRECT:
+        seeds = seeds_of(root, body.get("prompt_ids"), attempt[1], paths)
+        digest = hashlib.sha256(canonical(seeds)).hexdigest()
     if not 0 < size <= opened:
         report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, body.get("prompt_ids"), attempt[1], len(seeds)):
+    elif body.get("seeds_digest") != digest:
         report.find(TAMPERED, "its seeds do not follow from its root", seq)
     else:
         return True

@@ -38,15 +38,17 @@ from gateway.walk.sampled.planning import path_terms, template_permitted, trajec
 from inference.codec.prompt import Prompt
 from inference.codec.scaled import codec_of
 from inference.codec.text.codec import TextCodec
-from inference.engine.port import SampleRequest
 from inference.errors import ForecastError, LateTwinError
+from inference.forecast.direct import judge_direct, sample_direct
 from inference.forecast.forecast import ForecastSource, Sampled
+from inference.forecast.modes import Sampler
 from inference.forecast.placebo import TableModel
 from inference.forecast.target import sample_target
 from inference.snapshot import snapshot_from_document
+from inference.speculation.direct_bytes import decode_direct
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import decode_evidence
-from inference.speculation.rounds import QTable
+from inference.speculation.rounds import DrafterKind, QTable
 from inference.speculation.seeds import decision_seed, prompt_label, trajectory_seeds
 from inference.speculation.top_rows import check_heads
 from inference.speculation.totals import paths
@@ -110,15 +112,16 @@ def forecast_requested(past: ForecastPast, record: Record) -> str:
     opened_seq = own.opened_seq or 0
     root = seed_root(past, record, opened_seq)
     seed = decision_seed(root, prompt_label(prompt.token_ids), own.attempt)
-    request = SampleRequest(
-        request_id=own.name,
-        prompt_ids=prompt.token_ids,
+    sampler = Sampler(asked.sampler)
+    seeds = trajectory_seeds(seed, asked.paths) if sampler is Sampler.ENGINE else ()
+    terms = journal.RequestTerms(
+        sampler=sampler,
+        paths=asked.paths,
         n_tokens=asked.n_tokens,
-        seeds=trajectory_seeds(seed, len(asked.seeds)),
         spec_k=asked.spec_k,
         allowed_range=(past.codec.bin_start, past.codec.bin_start + past.codec.n_bins),
-        deadline_s=(asked.deadline_ms + 0.5) / 1_000,  # the half makes it round down to itself
-        draft_first=asked.spec_k > 0,
+        deadline_ms=asked.deadline_ms,
+        seeds_digest=journal.seeds_digest(seeds) if seeds else "",
     )
     blank = past.codec.encode_without_news(own.snapshot)
     matches(
@@ -126,16 +129,33 @@ def forecast_requested(past: ForecastPast, record: Record) -> str:
         journal.forecast_requested(
             own,
             prompt,
-            request,
+            terms,
             root=root,
             size=asked.seed_size,
-            drafter=asked.drafter,
+            drafter=asked.drafter if seeds else DrafterKind.NONE.value,
             news_twin=journal.news_twin_named(blank),
         ),
     )
     past.asked = RequestAgain(seed=seed, plan=plan_of(past, record), blank=blank, record=record)
-    seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
-    return f"{seeds}, the last before record {opened_seq}"
+    drawn = f"{len(seeds)} seeds" if seeds else "one stream of draws"
+    return f"{drawn} from the root at size {asked.seed_size}, the last before record {opened_seq}"
+
+
+def tokens_drawn(past: ForecastPast, record: Record) -> str:
+    """Draw every token again from the seed, the prompt and the table's rows."""
+    own, prompt = past.opened(record)
+    drawn, asked = journal.TokensDrawn.of(record), past.requested(record)
+    data = blob_of(past.reader, record, drawn.capture_blob)
+    capture = decode_direct(data)
+    same("tokens_drawn", "seed", capture.seed.hex(), asked.seed.hex())
+    same("tokens_drawn", "paths", capture.paths, asked.plan.paths)
+    same("tokens_drawn", "n_tokens", capture.steps, past.codec.tokens_for(asked.plan.horizon))
+    faults = judge_direct(data, codec=past.codec, prompt=prompt, table=past.table)
+    if faults:
+        raise ReplayDiffersError(step=record.kind.value, detail=faults[0])
+    matches(record, journal.tokens_drawn(own, capture, blob=drawn.capture_blob, size=len(data)))
+    past.drawn, past.blob = capture, drawn.capture_blob
+    return f"{capture.paths * capture.steps} tokens of {len(capture.states)} states drawn again"
 
 
 def rounds_captured(past: ForecastPast, record: Record) -> str:
@@ -173,7 +193,7 @@ def _rounds(past: ForecastPast, record: Record, blob: str, prompt: Prompt) -> tu
     asked = journal.ForecastRequested.of(past.requested(record).record)
     same("forecast_requested", "spec_k", capture.spec_k, asked.spec_k)
     same("forecast_requested", "drafter", capture.drafter.value, asked.drafter)
-    same("forecast_requested", "seeds", [str(s) for s in capture.seeds], asked.seeds)
+    same("forecast_requested", "seeds", journal.seeds_digest(capture.seeds), asked.seeds_digest)
     bins = [capture.bin_start, capture.bin_start + capture.n_bins]
     same("forecast_requested", "allowed_range", bins, asked.allowed_range)
     lengths = sorted({len(path) for path in paths(capture)})
@@ -204,7 +224,7 @@ def forecast_failed(past: ForecastPast, record: Record) -> str:
     failed = journal.ForecastFailed.of(record)
     again = journal.forecast_failed(own, reason=failed.reason, detail=failed.detail)
     matches(record, again)
-    if past.capture is not None and failed.reason != LateTwinError.code:
+    if past.sampled_once and failed.reason != LateTwinError.code:
         try:
             _of_target(past, record)
             _table_alone(past, record)
@@ -241,8 +261,19 @@ def forecast_made(past: ForecastPast, record: Record) -> str:
 def _of_target(past: ForecastPast, record: Record) -> Sampled:
     """Summarise the capture, which is of the weights among the inputs."""
     own, prompt = past.opened(record)
+    if past.drawn is not None:
+        return sample_direct(
+            codec=past.codec,
+            prompt=prompt,
+            snapshot=own.snapshot,
+            seed=past.drawn.seed,
+            plan=past.requested(record).plan,
+            table=past.table,
+            model_digest=str(own.inputs["model"]),
+            policy=trajectory_policy(past.policy),
+        ).sampled
     if past.capture is None:
-        raise ReplayDiffersError(step=record.kind.value, detail="no rounds_captured before it")
+        raise ReplayDiffersError(step=record.kind.value, detail="no capture before it")
     return sample_target(
         past.capture,
         codec=past.codec,
@@ -422,6 +453,7 @@ FORECAST_STEPS: Final[Mapping[Kind, Callable[[ForecastPast, Record], str]]] = {
     Kind.MODE_CHOSEN: mode_chosen,
     Kind.FORECAST_REQUESTED: forecast_requested,
     Kind.ROUNDS_CAPTURED: rounds_captured,
+    Kind.TOKENS_DRAWN: tokens_drawn,
     Kind.FORECAST_FAILED: forecast_failed,
     Kind.FORECAST_MADE: forecast_made,
     Kind.PLACEBO_MADE: placebo_made,

@@ -26,6 +26,7 @@ from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.codec.text.codec import TextCodec
 from inference.forecast.forecast import Forecast, Sampled
+from inference.speculation.direct import DirectCapture
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
 from risk.forms.documents import value_of
@@ -73,6 +74,7 @@ class ForecastPast:
     chosen: ModeChosen | None = None
     asked: RequestAgain | None = None
     capture: Evidence | None = None
+    drawn: DirectCapture | None = None
     blob: str = ""
     sampled: Sampled | None = None
     news_capture: Evidence | None = None
@@ -129,6 +131,11 @@ class ForecastPast:
     def target(self) -> Forecast | None:
         """The forecast itself; None before it is recomputed."""
         return None if self.sampled is None else self.sampled.forecast
+
+    @property
+    def sampled_once(self) -> bool:
+        """Whether a capture is on record, so that the attempt fails by itself or not at all."""
+        return self.capture is not None or self.drawn is not None
 
     @property
     def failed(self) -> ForecastFailed | None:

@@ -17,9 +17,9 @@ from gateway.evidence.replay.forecasts.past import ForecastPast, loaded_in
 from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.forecast import SEED_RULE
 from gateway.walk.ports import Forecasting, SamplingPlan
-from gateway.walk.sampled.planning import acceptance, mode_of, mode_table
+from gateway.walk.sampled.planning import acceptance, mode_table, occasion_of
 from inference.forecast.forecast import ForecastSource
-from inference.forecast.modes import Usual
+from inference.forecast.modes import Sampler, Usual, choose_mode
 from inference.speculation.rounds import DrafterKind
 
 STEP = "forecast_requested"
@@ -98,7 +98,7 @@ def _mapped(past: ForecastPast, opened_seq: int) -> int:
 
 def mode_chosen(past: ForecastPast, record: Record) -> str:
     """Choose the mode again."""
-    own, _ = past.opened(record)
+    own, prompt = past.opened(record)
     said = journal.ModeChosen.of(record)
     table = mode_table(past.policy)
     if table is None:
@@ -109,10 +109,23 @@ def mode_chosen(past: ForecastPast, record: Record) -> str:
         spec_k=said.most,
         accepted_pm=_accepted(past, said.accepted_pm),
     )
-    chosen = mode_of(own, table, usual, past.looked, secure=secure(own))
-    matches(record, journal.mode_chosen(own, chosen, usual))
+    blank = past.codec.encode_without_news(own.snapshot)
+    occasion = occasion_of(own, prompt, blank, past.looked, first=_first(past, own))
+    chosen = choose_mode(own.snapshot, table, usual, occasion)
+    matches(record, journal.mode_chosen(own, chosen, usual, occasion))
     past.chosen = said
-    return f"{chosen.mode.value}: {chosen.cause.value}"
+    return f"{chosen.mode.value}: {chosen.cause.value}, by {_BY[chosen.sampler]}"
+
+
+_BY = {Sampler.ENGINE: "the engine", Sampler.DIRECT: "the rows of its states"}
+
+
+def _first(past: ForecastPast, own: Forecasting) -> bool:
+    """Return whether no forecast of the instrument stood before the first attempt was opened."""
+    lines = past.reader.records(
+        stream=f"instrument/{own.instrument.symbol}", before_seq=own.opened_seq
+    )
+    return not any(journal.ForecastListed.of(one).stands for one in lines)
 
 
 def secure(own: Forecasting) -> bool:
@@ -132,14 +145,17 @@ def plan_of(past: ForecastPast, record: Record) -> SamplingPlan:
     if chosen is not None:
         usual = past.codec.tokens_for(chosen.tokens)
         same(STEP, "n_tokens", asked.n_tokens, usual)
-        same(STEP, "seeds", len(asked.seeds), chosen.paths)
+        same(STEP, "sampler", asked.sampler, chosen.sampler)
+        same(STEP, "paths", asked.paths, chosen.paths)
         same(STEP, "spec_k", asked.spec_k, chosen.look_ahead)
-    elif mode_table(past.policy) is not None and asked.drafter != DrafterKind.NONE:
+    elif asked.sampler != Sampler.ENGINE or (
+        mode_table(past.policy) is not None and asked.drafter != DrafterKind.NONE
+    ):
         raise ReplayDiffersError(step=STEP, detail="no mode_chosen before it")
     elif asked.spec_k and secure(own):
         raise ReplayDiffersError(step=STEP, detail="secure reasoning drafts nothing")
     return SamplingPlan(
-        paths=len(asked.seeds),
+        paths=asked.paths,
         horizon=past.codec.horizon_of(asked.n_tokens),
         spec_k=asked.spec_k,
         deadline_s=1.0,

@@ -107,6 +107,7 @@ class DecisionView:
     mode: Body
     parts: tuple[PromptPart, ...]
     rounds: Body
+    drawn: Body
     tokens: TokensView | None
     target: ForecastView | None
     placebo: ForecastView | None
@@ -190,6 +191,7 @@ def decision_view(
         mode=last(Kind.MODE_CHOSEN),
         parts=prompt_parts(last(Kind.FORECAST_REQUESTED).wholes("prompt_ids")),
         rounds=last(Kind.ROUNDS_CAPTURED),
+        drawn=last(Kind.TOKENS_DRAWN),
         tokens=_tokens(reader, last(Kind.ROUNDS_CAPTURED).text("capture_blob"), table, path_page),
         target=target,
         placebo=placebo,

@@ -50,7 +50,9 @@ FREE: Mapping[Kind, frozenset[str]] = {
     Kind.MODE_ENTERED: _SIGNED | {"account", "dev", "limits", "run_id", "sender", "target"},
 }
 
-COMPARED: Mapping[str, frozenset[str]] = {"joint": frozenset({"forecast_taken author"})}
+COMPARED: Mapping[str, frozenset[str]] = {
+    scene: frozenset({"forecast_taken author"}) for scene in ("joint", "direct")
+}
 """Free fields that a scene has a second record of, by scene.
 
 A playback's decision has no request: its author is compared with the intent's.

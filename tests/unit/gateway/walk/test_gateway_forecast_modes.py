@@ -105,7 +105,7 @@ def test_a_mode_is_on_record_before_its_request(
     assert chosen.seq == asked.seq - 1
     assert chosen.body["chosen"] in {"standard", "fast"}
     assert asked.body["spec_k"] == chosen.body["look_ahead"]
-    assert len(asked.body["seeds"]) == chosen.body["paths"]
+    assert asked.body["paths"] == chosen.body["paths"]
     again(desk, answer.decision_id)
 
 
@@ -117,7 +117,7 @@ def test_a_turbulent_market_is_forecast_fast(
     answer = desk.ask()
     (chosen,), (asked,) = modes_of(desk), desk.log.of_kind(Kind.FORECAST_REQUESTED)
     assert (chosen.body["chosen"], chosen.body["cause"]) == ("fast", "turbulent")
-    assert (len(asked.body["seeds"]), asked.body["spec_k"]) == (48, 1)
+    assert (asked.body["paths"], asked.body["spec_k"]) == (48, 1)
     again(desk, answer.decision_id)
 
 

@@ -29,6 +29,7 @@ from gateway.walk.journal.forecast import (
     SnapshotTaken,
     forecast_id,
     inputs_of,
+    seeds_digest,
 )
 from gateway.walk.ports import OrderedLedger
 from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
@@ -223,8 +224,8 @@ def test_an_attempt_rises_after_a_recorded_failure_and_keeps_the_root(desk: Memo
     named = [one.body[name] for one in (first, second) for name in ("seed_root", "seed_size")]
     assert named[:2] == named[2:], "a later root would be a draw of one's own"
     root, label = bytes.fromhex(second.body["seed_root"]), prompt_label(second.body["prompt_ids"])
-    seeds = trajectory_seeds(decision_seed(root, label, 1), len(second.body["seeds"]))
-    assert second.body["seeds"] == [str(one) for one in seeds] != first.body["seeds"]
+    seeds = trajectory_seeds(decision_seed(root, label, 1), second.body["paths"])
+    assert second.body["seeds_digest"] == seeds_digest(seeds) != first.body["seeds_digest"]
     assert [(one.missing, one.forecast_attempt) for one in taken(desk)] == [
         ("engine_deadline", 0),
         ("", 1),

@@ -27,6 +27,8 @@ class SeenAttempt:
     Attributes:
         inputs: what it rests on; None until they are on record.
         seed: of its samples; empty until it is asked for.
+        sampler, paths, n_tokens: who draws, and how much was asked for.
+        captured: whether what was sampled is on record.
         made: number and leaf of the record that states the forecast.
         source: who made it, `target` or `table`.
         failed: the reason of its recorded failure; the table may answer all the same.
@@ -38,6 +40,10 @@ class SeenAttempt:
     inputs: Mapping[str, Any] | None = None
     requested: bool = False
     seed: bytes = b""
+    sampler: object = None
+    paths: object = None
+    n_tokens: object = None
+    captured: bool = False
     made: tuple[int, str] | None = None
     source: object = None
     failed: object = None
@@ -73,10 +79,13 @@ class SeenAttempts:
             case "snapshot_taken":
                 own.inputs = _document(body.get("inputs"))
             case "forecast_requested":
-                own.requested = True
+                own.requested, own.sampler = True, body.get("sampler")
+                own.paths, own.n_tokens = body.get("paths"), body.get("n_tokens")
                 root, named = text_of(body.get("seed_root")), attempt_in(head["stream"])
                 if named is not None and _ROOT.fullmatch(root):
                     own.seed = seed_of(bytes.fromhex(root), body.get("prompt_ids"), named[1])
+            case "rounds_captured" | "tokens_drawn":
+                own.captured = True
             case "forecast_failed":
                 own.failed = body.get("reason")
             case "forecast_made":

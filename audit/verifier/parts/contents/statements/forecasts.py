@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from audit.verifier.parts.canonical import canonical, text_of
-from audit.verifier.parts.contents.seeds import attempt_in
+from audit.verifier.parts.contents.seeds import DIRECT, ENGINE, attempt_in
 from audit.verifier.parts.contents.statements.attempts import FORECASTS, SeenAttempt
 from audit.verifier.parts.contents.statements.seen import (
     Earlier,
@@ -21,6 +21,9 @@ from audit.verifier.parts.contents.statements.seen import (
 from audit.verifier.parts.contents.statements.verdicts import Findings
 
 _ID_LETTERS = 26
+_DRAW_RULE = "direct-1"
+_TAIL, _WORDLESS = 12, [84, 91, 96] * 3
+"""Tokens at the end of a prompt of numbers, and the first of them where no word acts."""
 
 
 def forecast_name(inputs: Mapping[str, Any]) -> str:
@@ -95,6 +98,9 @@ def _step_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedReco
     match said.kind:
         case "forecast_requested":
             yield from _request_faults(own, inputs, body)
+            yield from _sampler_faults(body)
+        case "rounds_captured" | "tokens_drawn":
+            yield from _capture_faults(own, inputs, said)
         case "forecast_made":
             yield from _made_faults(own, inputs, mapping_of(body.get("forecast")))
         case "forecast_sealed":
@@ -124,6 +130,42 @@ def _request_faults(
         yield "its prompt_digest is not that of its prompt"
 
 
+def _sampler_faults(body: Mapping[str, Any]) -> Findings:
+    """Yield what is wrong with who draws: a direct forecast has no drafts, seeds or words."""
+    sampler = body.get("sampler")
+    if sampler not in (ENGINE, DIRECT):
+        yield "it has another sampler than the engine or direct draws"
+    if sampler != DIRECT:
+        return
+    nothing = {"seeds_digest": "", "spec_k": 0, "drafter": "none", "news_twin": "no_news"}
+    if any(not same(body.get(name), value) for name, value in nothing.items()):
+        yield "it is drawn directly, and has drafts, seeds or a news twin"
+    ids = body.get("prompt_ids")
+    if not isinstance(ids, list) or not same(ids[-_TAIL:][: len(_WORDLESS)], _WORDLESS):
+        yield "it is drawn directly, and words act in its prompt"
+
+
+def _capture_faults(own: SeenAttempt, inputs: Mapping[str, Any], said: VerifiedRecord) -> Findings:
+    """Yield what a capture's record says of the attempt that the records before it do not."""
+    body, drawn = said.body, said.kind == "tokens_drawn"
+    if own.captured:
+        yield "its forecast was sampled before"
+    if not same(own.sampler, DIRECT if drawn else ENGINE):
+        yield "it is of another sampler than was asked for"
+    if not drawn:
+        return
+    wanted = {
+        "rule": _DRAW_RULE,
+        "seed": own.seed.hex(),
+        "table_digest": inputs.get("table"),
+        "paths": own.paths,
+        "n_tokens": own.n_tokens,
+    }
+    for name, value in wanted.items():
+        if not same(body.get(name), value):
+            yield f"its {name} is not that of the request"
+
+
 def _made_faults(
     own: SeenAttempt, inputs: Mapping[str, Any], forecast: Mapping[str, Any]
 ) -> Findings:
@@ -136,6 +178,8 @@ def _made_faults(
         yield "the table answers alone, and no failure is on record"
     if source not in ("table", "target"):
         yield "it has another source than target or table"
+    if source == "target" and not own.captured:
+        yield "nothing of what was sampled is on record before it"
     model = inputs.get("table" if source == "table" else "model")
     wanted = {"instrument": inputs.get("instrument"), "codec_digest": inputs.get("codec")}
     for name, value in (wanted | {"model_digest": model}).items():

@@ -52,15 +52,19 @@ STATEMENTS = (
     ),
     Statement(
         "forecast",
-        "A forecast's id is that of its inputs, and it is asked for and made by them; an attempt"
-        " follows the recorded failure of the one before it, and nothing follows its seal. A"
-        " decision names the record of a forecast of its instrument that was sealed before, or"
-        " the failure on record; an intent rests on such a forecast.",
+        "A forecast's id is that of its inputs, and it is asked for and made by them, after its"
+        " capture; one that is drawn directly has the rule, the seed and the size of its"
+        " request, and no word acts in its prompt. An attempt follows the recorded failure of"
+        " the one before it, and nothing follows its seal. A decision names the record of a"
+        " forecast of its instrument that was sealed before, or the failure on record; an intent"
+        " rests on such a forecast.",
         {
             "snapshot_taken": "forecast_id attempt instrument snapshot_blob inputs",
             "mode_chosen": "attempt",
-            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest",
+            "forecast_requested": "attempt prompt prompt_ids prompt_digest codec_digest sampler"
+            " spec_k drafter news_twin",
             "rounds_captured": "attempt",
+            "tokens_drawn": "attempt rule seed table_digest paths n_tokens",
             "forecast_failed": "attempt reason",
             "forecast_made": "attempt forecast.instrument forecast.source forecast.model_digest"
             " forecast.codec_digest",

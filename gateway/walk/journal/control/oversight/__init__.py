@@ -7,6 +7,7 @@ Not here: what is watched (`gateway.telemetry`, `gateway.evidence`).
     overrides  exceptional overrides, and which of them may act
     annotations  what persons remark about decisions
     scores  forecasts against what came
+    sampler  direct forecasts against the engine
     trials  recorded cases judged again under a draft of a policy
     cases  cases about patterns of conduct, in streams that only reviewers are shown
     swaps  runs of counterfactual swaps, and the shifts that rule R48 reads of them
