@@ -249,4 +249,9 @@ def _body(act: "Act", model: "type[BaseModel]", verb: "Verb", given: dict[str, A
             where = f"{given['file']}: {name}" if name else str(given["file"])
         else:
             where = verb.called.get(name, _called(name))
-        raise RequestError(problem=f"{'.'.join([where, *inside])}: {first['msg']}") from None
+        why = first["msg"]
+        if first["type"] == "string_pattern_mismatch":
+            field = None if inside else model.model_fields.get(name)
+            why = f"{str(first['input'])[:24]!r} is not written as it must be"
+            why += f": {first['msg'] if field is None else field.description}"
+        raise RequestError(problem=f"{'.'.join([where, *inside])}: {why}") from None

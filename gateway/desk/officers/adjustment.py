@@ -175,6 +175,10 @@ def _effects(
 ) -> dict[str, _Effect]:
     """Return what the adjustment does to each account that it changes."""
     sort = AdjustmentSort(request.sort)
+    unread = sorted(one for one in _PARTICULARS - _READ[sort] if getattr(request, one))
+    if unread:
+        said = ", ".join(f"--{one}" for one in unread)
+        raise _refused(f"{said}: no part of a {sort.value}; leave it out")
     if sort is AdjustmentSort.SPLIT:
         return _split(own, request, books)
     if not request.account:
@@ -190,6 +194,22 @@ def _effects(
         case _:
             effect = _trade(own, request, book)
     return {request.account: effect}
+
+
+_ORDER: Final = frozenset({"instrument", "side", "quantity", "price", "fee"})
+_READ: Final[Mapping[AdjustmentSort, frozenset[str]]] = {
+    AdjustmentSort.OPENING: frozenset({"amount", "positions"}),
+    AdjustmentSort.SPLIT: frozenset({"instrument", "ratio", "effective"}),
+    AdjustmentSort.DIVIDEND: frozenset({"instrument", "amount"}),
+    AdjustmentSort.FEE: frozenset({"instrument", "amount"}),
+    AdjustmentSort.CASH: frozenset({"instrument", "amount"}),
+    AdjustmentSort.TRADE: _ORDER,
+    AdjustmentSort.GIVE_UP: _ORDER,
+    AdjustmentSort.MARK: frozenset({"instrument", "marks", "price"}),
+}
+"""What of a request each sort reads, beside its name, account and words: the rest is refused, so
+that nobody signs for what is not booked."""
+_PARTICULARS: Final = frozenset[str]().union(*_READ.values())
 
 
 def _split(own: DeskParts, request: AdjustRequest, books: Mapping[str, Book]) -> dict[str, _Effect]:

@@ -202,8 +202,17 @@ class Keyring:
         return [name for name, entry in self._bearers().items() if entry["role"] == role]
 
     def token(self, name: str) -> str:
-        """Return the stored development token of `name`."""
-        return (self.folder / f"{name}.token").read_text().strip()
+        """Return the stored development token of `name`.
+
+        Raises:
+            SettingsError: this folder has none.
+        """
+        file = self.folder / f"{name}.token"
+        if not file.exists():
+            there = ", ".join(sorted(one.stem for one in self.folder.glob("*.token"))) or "none"
+            problem = f"no key {name!r:.40} here, only {there}; `countersign keygen` makes one"
+            raise SettingsError(name="--as", problem=problem)
+        return file.read_text().strip()
 
     def signing_key(self, role: str) -> Ed25519PrivateKey:
         """Return the private key of a signing role that this folder holds.

@@ -114,7 +114,10 @@ def test_an_id_is_quoted_and_a_client_key_is_made_for_each_request(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("review", "draw", "--from", "monday"), "--from: String should match"),
+        (
+            ("review", "draw", "--from", "monday"),
+            "--from: 'monday' is not written as it must be",
+        ),
         (("cases", "note", "c", "--text", ""), "--text: String should have at least 1"),
         (("adjust", "gift", "--ref", "a", "--reason", "b", "--evidence", "c"), "--sort: Input"),
     ],

@@ -116,6 +116,11 @@ def test_a_split_changes_lots_average_price_and_mark_and_no_money(desk: MemoryDe
         ({"sort": "cash", "amount": "-1000000.01"}, "fewer than go out"),
         ({"sort": "cash", "amount": "0.001"}, "write an amount"),
         ({"sort": "fee", "amount": ""}, "write an amount"),
+        (
+            {"sort": "fee", "amount": "1.00", "quantity": 5, "price": "9.00"},
+            "--price, --quantity: no part of a fee",
+        ),
+        ({"sort": "cash", "amount": "1.00", "ratio": "2:1"}, "--ratio: no part of a cash"),
         ({"sort": "fee", "amount": "1.00", "account": "other"}, "account other is not open"),
         ({"sort": "fee", "amount": "1.00", "account": ""}, "name the account"),
         ({"sort": "trade", "instrument": "SPXN", "quantity": 5, "price": "9.00"}, "name the side"),
