@@ -207,7 +207,8 @@ class FedMarket(Delivered, Market):
                 problem=f"{instrument}: no bars, {MIN_BARS} are needed; post them to"
                 " /v1/market/bars"
             )
-        bars = [bar for bar in self.run_of(series) if bar.event_us <= self._wall_us()]
+        now_us = self._wall_us()
+        bars = [bar for bar in self.run_of(series) if bar.event_us <= now_us]
         if len(bars) < MIN_BARS:
             holes = "" if len(series.sound) == len(bars) else "; earlier ones lie before a gap"
             raise RequestError(

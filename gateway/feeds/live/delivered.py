@@ -332,7 +332,7 @@ class Delivered:
             for one in line.values()
             if one is not series and self._speaks(one) and self._outdated(one) is None
         ]
-        closes = self._closes(series)
+        closes = self._closes(series) if others else {}
         found = (
             closes_apart(series.source, closes, one.source, self._closes(one), self.limits.apart_bp)
             for one in others

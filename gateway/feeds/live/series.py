@@ -59,6 +59,7 @@ class Series:
     lag_us: int = 0
     count: int = 0
     volumes: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=VOLUMES))
+    _run: tuple[BarItem, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def traded_since(self, since_us: int) -> int:
         """Return what traded between the first and the last volume since a time, never more.
@@ -94,14 +95,21 @@ class Series:
     @property
     def last_close_us(self) -> int:
         """When the last bar closed, 0 without one."""
-        return max((bar.event_us for bar in self.sound.values()), default=0)
+        self._run = run = self._unbroken() if self._run is None else self._run
+        return run[-1].event_us if run else 0
 
     def last_run(self) -> list[BarItem]:
         """Return the unbroken run of bars that ends at the last to close, in order.
 
         The highest number may be an absurd one, so it does not say which bar is the last. A bar
-        that does not close before the next one breaks the run as a missing one does.
+        that does not close before the next one breaks the run as a missing one does. It is asked
+        for many times a second and changes with a bar, so it is kept until the next one.
         """
+        if self._run is None:
+            self._run = self._unbroken()
+        return [*self._run]
+
+    def _unbroken(self) -> tuple[BarItem, ...]:
         found: list[BarItem] = []
         newest = max(self.sound.values(), key=_closed, default=None)
         number = 0 if newest is None else newest.sequence
@@ -110,7 +118,7 @@ class Series:
                 break
             found.append(bar)
             number -= 1
-        return found[::-1]
+        return tuple(found[::-1])
 
     def bring_back(self, bar: BarItem) -> None:
         """Take a bar that was kept from before the start; it counts as sound."""
@@ -189,6 +197,7 @@ class Series:
         self.sound[bar.sequence] = self.by_day[bar.event_us // DAY_US] = bar
         _forget(self.sound, KEPT[BARS])
         _forget(self.by_day, KEPT[BARS])
+        self._run = None
 
     def _remember(self, item: Item) -> None:
         """Remember a sound item; one that goes on from lower numbers says where the feed stands."""

@@ -73,6 +73,17 @@ def test_the_run_ends_at_the_bar_that_closed_last_whatever_number_is_the_highest
     assert series.last_sequence == 3
 
 
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), max_size=20))
+def test_a_run_that_is_kept_is_the_one_found_anew(came: list[tuple[int, int]]) -> None:
+    series = Series(feed=BARS, instrument="SPXN", source="alpha")
+    for number, day in came:
+        series.bring_back(replace(BAR, sequence=number, event_us=START + day * DAY_US))
+        anew = Series(feed=BARS, instrument="SPXN", source="alpha", sound=dict(series.sound))
+        assert series.last_run() == anew.last_run()
+        assert series.last_close_us == max(bar.event_us for bar in series.sound.values())
+        assert series.copy().last_run() == series.last_run()
+
+
 def test_a_quote_is_as_old_as_its_event_and_grows_older_since_its_receipt() -> None:
     door = Door()
     door.quote(1, age_us=1_500_000)
