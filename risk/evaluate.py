@@ -15,7 +15,8 @@ from itertools import compress
 from operator import gt
 from typing import Any, Final, NamedTuple, TypeVar
 
-from risk.forms.canonical import RANGE
+from risk.forms.canonical import JSON, RANGE, number
+from risk.forms.documents import document_of
 from risk.intent import Intent, intent_digest
 from risk.numbers.plain import Numbers, RuleRefusal, numbers_of
 from risk.numbers.sections import ALWAYS_ARMED
@@ -55,6 +56,9 @@ _PASS: Final = (Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, "")
 _NOT_APPLICABLE, _REFUSED = Outcome.NOT_APPLICABLE, Outcome.REFUSED
 _PASSED, _ALLOW, _WARN, _REJECT = Outcome.PASS, Action.ALLOW, Action.WARN, Action.REJECT
 _DISARMED, _NEAR = Reason.DISARMED, Reason.NEAR_LIMIT
+_UNBROKEN: Final = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
+_SURE: Final = RANGE >> 16
+"""So small that the numbers of every check together are in range, whatever the other ones are."""
 _INTEGER: Final = frozenset({int})
 _NOTHING: Final = Measured(observed=0, limit=0)
 """Stands for a check that is no plain measurement."""
@@ -126,39 +130,41 @@ class _Plan(NamedTuple):
         at: The row of each place.
         minima: Places where the limit is a minimum.
         disarmed: Places of rules that the policy disarms.
+        said: The document of each place's result, were it a plain pass of zero.
     """
 
     judging: tuple[Rule, ...]
     rows: tuple[_Row, ...]
     at: tuple[_Row | None, ...]
-    minima: tuple[int, ...]
+    minima: frozenset[int]
     disarmed: frozenset[int]
     names: str
+    said: tuple[dict[str, JSON], ...]
 
 
 class _Trace:
     """What every check measured; only checks that are no plain passes say more than two numbers."""
 
-    __slots__ = ("judging", "limits", "names", "observed", "others")
+    __slots__ = ("limits", "observed", "others", "plan")
 
     def __init__(
         self, plan: _Plan, observed: list[Any], limits: list[Any], others: list[_Other]
     ) -> None:
-        self.judging, self.names = plan.judging, plan.names
+        self.plan = plan
         self.observed, self.limits, self.others = observed, limits, others
 
     def verdict(self, heads: tuple[str, str, str]) -> Verdict:
         """Return the verdict whose results are made when they are read."""
         action = max([other[2] for other in self.others], default=_ALLOW)
         numbers = (self.observed, self.limits, self.others)
-        sealed = numbers_digest(action, heads, self.names, numbers)
+        sealed = numbers_digest(action, heads, self.plan.names, numbers)
         return Verdict.of_trace(self, action, heads, sealed)
 
     def results(self) -> tuple[RuleResult, ...]:
         """Return every check of every rule, in fixed order."""
         said = {place: (what, then, why, note) for place, what, then, why, note in self.others}
         found = [_r00(check, Scope.ORDER, 0, reason) for check, reason in _READABLE]
-        checks = ((rule, check) for rule in self.judging for check in rule.checks)
+        checks = ((rule, check) for rule in self.plan.judging for check in rule.checks)
         for place, (rule, check) in enumerate(checks, len(found)):
             observed, limit = self.observed[place], self.limits[place]
             outcome, action, reason, note = said.get(place, _PASS)
@@ -180,6 +186,102 @@ class _Trace:
                 )
             )
         return tuple(found)
+
+    def documents(self) -> list[JSON]:
+        """Return the documents of the results, which it does not make."""
+        found: list[JSON] = []
+        said = {place: other for place, *other in self.others}
+        for place, plain in enumerate(self.plan.said):
+            observed, limit = self.observed[place], self.limits[place]
+            one = {**plain}
+            if observed is None or limit is None:
+                one |= {"observed": None, "limit": None, "margin": None}
+            else:
+                margin = observed - limit if place in self.plan.minima else limit - observed
+                one["observed"], one["limit"] = number(observed), number(limit)
+                one["margin"] = number(margin)
+            if place in said:
+                outcome, action, reason, note = said[place]
+                one |= {"outcome": outcome.value, "action": action.name}
+                one |= {"reason": reason.value, "note": note}
+            found.append(one)
+        return found
+
+
+class Asking:
+    """Asks of one intent after another, in one state, whether a verdict would let it pass.
+
+    The answers are those of `evaluate`. Rules are measured until one refuses, and the last that did
+    so is asked first: who searches asks mostly of intents that one rule refuses. The state is one
+    of a verdict, with another book or not.
+    """
+
+    def __init__(self, policy: Policy, state: RiskState) -> None:
+        self._policy, self._state = policy, state
+        self._refused: tuple[_Plan, _Row] | None = None
+
+    def passes(self, intent: Intent) -> bool:
+        """Return whether the verdict's action is ALLOW or WARN."""
+        found = self._measured(intent) if _usual(self._state) else None
+        if found is None:
+            return evaluate(self._policy, self._state, intent).action <= _WARN
+        return found
+
+    def within(self, rule: Rule, intent: Intent) -> bool:
+        """Return whether a verdict shows no broken check of a rule."""
+        if _usual(self._state):
+            results = run(rule, self._case(intent))
+        else:
+            judged = evaluate(self._policy, self._state, intent, rules=(rule,)).results
+            results = tuple(one for one in judged if one.rule_id is rule.rule_id)
+        return bool(results) and all(one.outcome in _UNBROKEN for one in results)
+
+    def _case(self, intent: Intent) -> RuleCase:
+        return RuleCase(
+            policy=self._policy,
+            policy_digest=_sealed(policy_digest, self._policy),
+            intent_digest=None,
+            state=self._state,
+            intent=intent,
+            numbers=numbers_of(self._policy, getattr(intent, "instrument", None)),
+        )
+
+    def _measured(self, intent: Intent) -> bool | None:
+        """Return whether an intent passes; None where only the whole verdict tells."""
+        case = self._case(intent)
+        plan = _plan(case.numbers, rules_of(self._policy))
+        if plan is None:
+            return None
+        refused = self._refused
+        first = refused[1] if refused is not None and refused[0] is plan else plan.rows[0]
+        for row in (first, *(one for one in plan.rows if one is not first)):
+            passes = _row_passes(row, case)
+            if not passes:
+                self._refused = None if passes is None else (plan, row)
+                return passes
+        heads = (_sealed(intent_digest, intent), _sealed(state_digest, self._state))
+        return None if UNREADABLE in (case.policy_digest, *heads) else True
+
+
+def _row_passes(row: _Row, case: RuleCase) -> bool | None:
+    """Return whether a rule lets an intent pass; None if that is not sure from it alone."""
+    try:
+        pairs = zip(row.rule.checks, row.measure(case), strict=True)
+        found = [_check_passes(check, one) for check, one in pairs]
+    except RuleRefusal:
+        return not row.armed
+    except Exception:  # noqa: BLE001 - `run` finds again what fails, and refuses
+        return None
+    return None if None in found else not row.armed or all(found)
+
+
+def _check_passes(check: Check, one: Measured) -> bool | None:
+    """Return the same of one check; sure are numbers so small that those of all checks fit."""
+    numbers = (one.observed, one.limit, 0 if one.warn_at is None else one.warn_at)
+    if not all(type(each) is int and -_SURE < each < _SURE for each in numbers):
+        return None
+    margin = one.limit - one.observed if check.bound is Bound.MAX else one.observed - one.limit
+    return margin >= 0 or one.waived is not None or _breach(check, one)[1] <= _WARN
 
 
 def _measured(plan: _Plan, case: RuleCase) -> _Trace | None:
@@ -282,16 +384,19 @@ def _plan(numbers: Numbers, judging: tuple[Rule, ...]) -> _Plan | None:
         for rule in judging
         for check in rule.checks
     ]
-    numbers.plan = made = _Plan(
+    made = _Plan(
         judging=judging,
         rows=tuple(rows),
         at=tuple(at),
-        minima=tuple(place for place, one in enumerate(names) if one[-1] is Bound.MIN),
+        minima=frozenset(place for place, one in enumerate(names) if one[-1] is Bound.MIN),
         disarmed=frozenset(
             place for row in rows if not row.armed for place in range(row.first, row.end)
         ),
         names=names_digest(names),
+        said=(),
     )
+    plain = _Trace(made, [0] * len(at), [0] * len(at), []).results()
+    numbers.plan = made = made._replace(said=tuple(document_of(one) for one in plain))
     return made
 
 

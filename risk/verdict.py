@@ -86,6 +86,10 @@ class Trace(Protocol):
         """Return every check of every rule, in fixed order."""
         ...
 
+    def documents(self) -> list[JSON]:
+        """Return the documents of the results."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -218,8 +222,19 @@ def is_intact(verdict: Verdict) -> bool:
 
 
 def verdict_document(verdict: Verdict) -> dict[str, JSON]:
-    """Return a verdict as a document."""
-    return document_of(verdict)
+    """Return a verdict as a document; one of a trace needs no results for it."""
+    trace: Trace | None = verdict.__dict__.get("_trace")
+    if trace is None:
+        return document_of(verdict)
+    return {
+        "action": verdict.action.name,
+        "results": trace.documents(),
+        "policy_digest": verdict.policy_digest,
+        "intent_digest": verdict.intent_digest,
+        "state_digest": verdict.state_digest,
+        "verdict_digest": verdict.verdict_digest,
+        "digest_version": verdict.digest_version,
+    }
 
 
 def verdict_from_document(document: object) -> Verdict:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from risk.forms.canonical import RANGE
-from risk.intent import Intent
+from risk.intent import Intent, intent_digest
 from risk.numbers.plain import BROKEN, Numbers, Refusing, RuleRefusal, numbers_of
 from risk.numbers.sections import (
     ALWAYS_ARMED,
@@ -84,7 +84,7 @@ class RuleCase:
     """
 
     __slots__ = (
-        *("policy", "policy_digest", "intent_digest", "state", "intent", "inputs", "numbers"),
+        *("policy", "policy_digest", "_intent_digest", "state", "intent", "inputs", "numbers"),
         *("for_instrument", "for_class", "families", "memo"),
     )
     policy: ForEveryInstrument
@@ -98,7 +98,7 @@ class RuleCase:
         *,
         policy: object,
         policy_digest: str,
-        intent_digest: str,
+        intent_digest: str | None,
         state: RiskState,
         intent: Intent,
         numbers: Numbers | None = None,
@@ -106,7 +106,7 @@ class RuleCase:
         if numbers is None:
             numbers = numbers_of(policy, getattr(intent, "instrument", BROKEN))
         self.policy_digest = policy_digest
-        self.intent_digest = intent_digest
+        self._intent_digest = intent_digest
         self.state = state
         self.intent = intent
         self.numbers = numbers
@@ -117,6 +117,13 @@ class RuleCase:
         inputs: Any = getattr(state, "inputs", BROKEN)
         self.inputs = _NO_INPUTS if inputs is None else inputs
         self.memo = Memo()
+
+    @property
+    def intent_digest(self) -> str:
+        """The intent's digest; one that was not given is made when a rule reads it."""
+        if self._intent_digest is None:
+            self._intent_digest = intent_digest(self.intent)
+        return self._intent_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

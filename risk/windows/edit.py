@@ -1,7 +1,7 @@
 """The minimal edit: the largest quantity of a refused intent, and the prices, that would pass.
 
 Rules:
-- Only `judge` answers, so every rule counts as it is; nothing here knows a limit.
+- Only who is asked answers, so every rule counts as it is; nothing here knows a limit.
 - A quantity passes if its verdict is ALLOW or WARN: without a person, without a change of price.
 - Up to `EVERY` steps each quantity is judged. Above that a bisection finds where passing ends, and
   `PROBES` quantities spread above it are judged too: if one of them passes, the search goes on
@@ -32,7 +32,7 @@ class MinimalEdit:
         low_ticks: The lowest limit inside the collar; None if no price is, as `high_ticks`.
         high_ticks: The highest one.
         in_the_way: What stops the next larger quantity, or the smallest if none passes.
-        judged: Verdicts asked for.
+        judged: Questions asked.
         every: Whether every quantity above `qty_lots` was judged; otherwise `PROBES` of them were.
     """
 
@@ -51,14 +51,22 @@ def minimal_edit(
     *,
     step_lots: int,
     mid_ticks: int,
-    collar: Callable[[Intent], Verdict] | None = None,
+    passes: Callable[[Intent], bool] | None = None,
+    inside: Callable[[Intent], bool] | None = None,
 ) -> MinimalEdit:
     """Return the minimal edit of an intent; the same arguments give the same one.
 
     `step_lots` is the smallest quantity, positive; `mid_ticks` a price at which the search for the
-    bounds begins, positive. `collar` judges by R05 alone, which costs less than `judge`.
+    bounds begins, positive. `passes` and `inside` say what a verdict of `judge` would, which costs
+    more: whether it is ALLOW or WARN, and whether the collar (R05) is kept.
     """
-    search = _Search(judge=judge, collar=collar or judge, intent=intent, step_lots=step_lots)
+    search = _Search(
+        judge=judge,
+        asked=passes or (lambda one: judge(one).action <= Action.WARN),
+        inside=inside or (lambda one: _is_inside(judge(one))),
+        intent=intent,
+        step_lots=step_lots,
+    )
     low, high = search.bounds(mid_ticks)
     if low is not None and high is not None:
         search.intent = replace(intent, limit_ticks=min(max(intent.limit_ticks, low), high))
@@ -81,17 +89,21 @@ def minimal_edit(
 @dataclass(slots=True, kw_only=True)
 class _Search:
     judge: Callable[[Intent], Verdict]
-    collar: Callable[[Intent], Verdict]
+    asked: Callable[[Intent], bool]
+    inside: Callable[[Intent], bool]
     intent: Intent
     step_lots: int
     judged: int = 0
 
-    def verdict(self, steps: int) -> Verdict:
+    def of(self, steps: int) -> Intent:
         self.judged += 1
-        return self.judge(replace(self.intent, qty_lots=steps * self.step_lots))
+        return replace(self.intent, qty_lots=steps * self.step_lots)
+
+    def verdict(self, steps: int) -> Verdict:
+        return self.judge(self.of(steps))
 
     def passes(self, steps: int) -> bool:
-        return self.verdict(steps).action <= Action.WARN
+        return self.asked(self.of(steps))
 
     def largest(self, steps: int) -> int:
         """Return the largest passing number of steps found; 0 for none."""
@@ -133,8 +145,11 @@ class _Search:
 
     def _inside(self, limit_ticks: int) -> bool:
         self.judged += 1
-        verdict = self.collar(replace(self.intent, limit_ticks=limit_ticks))
-        collars = [one for one in verdict.results if one.rule_id is RuleId.R05]
-        return bool(collars) and all(
-            one.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} for one in collars
-        )
+        return self.inside(replace(self.intent, limit_ticks=limit_ticks))
+
+
+def _is_inside(verdict: Verdict) -> bool:
+    collars = [one for one in verdict.results if one.rule_id is RuleId.R05]
+    return bool(collars) and all(
+        one.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} for one in collars
+    )

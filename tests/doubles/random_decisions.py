@@ -4,6 +4,7 @@
 of another locale, time zone and hash seed, and exits 1 if one digest differs.
 """
 
+import copy
 import json
 import locale
 import os
@@ -11,7 +12,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,10 @@ OTHERS = (
     {"PYTHONHASHSEED": "random", "LC_ALL": "POSIX", "TZ": "America/New_York"},
 )
 """Environments of the other processes."""
+NONSENSE: tuple[Any, ...] = (
+    *(None, 1.0, float("nan"), True, "7", b"7", (), (None,), [], "BUY", object),
+    *(-1, 0, 2**62, 2**63, -(2**63), 2**70),
+)
 
 
 def decisions(count: int, seed: int) -> Iterator[tuple[Policy, RiskState, Intent]]:
@@ -57,6 +62,19 @@ def decisions(count: int, seed: int) -> Iterator[tuple[Policy, RiskState, Intent
             directional=draw.random() < 0.5,
         )
         yield policy, _state(draw, policy), intent
+
+
+def bent(draw: random.Random, value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any argument
+    """The same value with one leaf of it replaced by nonsense."""
+    if is_dataclass(value) and not isinstance(value, type) and (depth == 0 or draw.random() < 0.9):
+        name = draw.choice(fields(value)).name
+        changed = copy.copy(value)
+        object.__setattr__(changed, name, bent(draw, getattr(value, name), depth + 1))
+        return changed
+    if type(value) is tuple and value and draw.random() < 0.8:
+        place = draw.randrange(len(value))
+        return (*value[:place], bent(draw, value[place], depth + 1), *value[place + 1 :])
+    return draw.choice(NONSENSE)
 
 
 def digests(count: int, seed: int, *, from_documents: bool) -> list[str]:

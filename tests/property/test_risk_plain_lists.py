@@ -1,13 +1,13 @@
 """Measuring into plain lists says the same as running rule by rule, whatever the arguments are."""
 
-import copy
 import random
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from risk.evaluate import evaluate
+from risk.forms.documents import document_of
 from risk.policy.judging import rules_of
 from risk.policy.policy import Policy
 from risk.rules.limits import R04
@@ -18,28 +18,12 @@ from risk.verdict import (
     Reason,
     Verdict,
     make_verdict,
+    verdict_document,
 )
 from tests.doubles.full_policy import FULL, armed_without, full_state
-from tests.doubles.random_decisions import decisions
+from tests.doubles.random_decisions import bent, decisions
 
-NONSENSE: tuple[Any, ...] = (
-    *(None, 1.0, float("nan"), True, "7", b"7", (), (None,), [], "BUY", object),
-    *(-1, 0, 2**62, 2**63, -(2**63), 2**70),
-)
 SOME_DISARMED = armed_without(("R04", "R15", "R24", "R28", "R52"))
-
-
-def bent(draw: random.Random, value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any argument
-    """The same value with one leaf of it replaced by nonsense."""
-    if is_dataclass(value) and not isinstance(value, type) and (depth == 0 or draw.random() < 0.9):
-        name = draw.choice(fields(value)).name
-        changed = copy.copy(value)
-        object.__setattr__(changed, name, bent(draw, getattr(value, name), depth + 1))
-        return changed
-    if type(value) is tuple and value and draw.random() < 0.8:
-        place = draw.randrange(len(value))
-        return (*value[:place], bent(draw, value[place], depth + 1), *value[place + 1 :])
-    return draw.choice(NONSENSE)
 
 
 def rule_by_rule(policy: Policy, state: Any, intent: Any, verdict: Verdict) -> Verdict:  # noqa: ANN401 - any argument
@@ -78,6 +62,7 @@ def test_plain_lists_say_what_running_rule_by_rule_says(policy: Policy, broken: 
         again = rule_by_rule(policy, judged, wanted, verdict)
         assert again.results == verdict.results
         assert again.verdict_digest == verdict.verdict_digest
+        assert verdict_document(verdict) == document_of(again)
 
 
 @pytest.mark.parametrize("missing", ["observed", "limit"])

@@ -8,43 +8,48 @@ Not here: the search (`risk.windows.edit`).
 
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Final
 
 from gateway.desk.bodies.requests import WouldPass
 from gateway.desk.intake.withheld import named
 from gateway.walk.journal.verdict import KEPT
 from gateway.walk.ports import Judged
-from risk.evaluate import evaluate
+from risk.evaluate import Asking, evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import CONDUCT
 from risk.rules.limits import R05
 from risk.state.book import Book, without
 from risk.state.state import RiskState
-from risk.verdict import Action
+from risk.verdict import Verdict
 from risk.windows.edit import PROBES, MinimalEdit, minimal_edit
-
-_COLLAR: Final = (R05,)
 
 
 def would_pass(
-    policy: Policy, state: RiskState, intent: Intent, *, openly: bool
+    policy: Policy,
+    state: RiskState,
+    intent: Intent,
+    *,
+    openly: bool,
+    verdict: Verdict | None = None,
 ) -> WouldPass | None:
     """Return what would have passed; None without usable units or price to search from.
 
     Unless `openly`, also None where a rule about conduct stands in the way: its limit would show.
+    `verdict` is the one that was given on this intent in this state, if it is at hand.
     """
     step, mid = state.instrument.min_qty, _mid(state, intent)
     if type(step) is not int or step <= 0 or mid <= 0 or intent.qty_lots <= 0:
         return None
+    asking = Asking(policy, state)
     edit = minimal_edit(
         lambda one: evaluate(policy, state, one),
         intent,
         step_lots=step,
         mid_ticks=mid,
-        collar=lambda one: evaluate(policy, state, one, rules=_COLLAR),
+        passes=asking.passes,
+        inside=lambda one: asking.within(R05, one),
     )
-    refused = evaluate(policy, state, intent).worst
+    refused = (verdict or evaluate(policy, state, intent)).worst
     if not openly and any(one.rule_id in CONDUCT for one in (*edit.in_the_way, *refused)):
         return None
     return WouldPass(
@@ -78,7 +83,7 @@ def _room_used_by(policy: Policy, state: RiskState, intent: Intent) -> tuple[str
     """
 
     def passes(book: Book) -> bool:
-        return evaluate(policy, replace(state, book=book), intent).action <= Action.WARN
+        return Asking(policy, replace(state, book=book)).passes(intent)
 
     book = state.book
     others = [one for one in book.reservations if one.decision_id != intent.decision_id]
@@ -116,4 +121,6 @@ class RefusedIntents:
         policy, judged = self._kept.get(decision_id, (None, None))
         if policy is None or judged is None:
             return None
-        return would_pass(policy, judged.state, judged.intent, openly=openly)
+        return would_pass(
+            policy, judged.state, judged.intent, openly=openly, verdict=judged.verdict
+        )
