@@ -20,7 +20,7 @@ Source: RFC 8785; RFC 7493 section 2.2 for the integer range.
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import rfc8785
 from msgspec.json import Decoder, Encoder
@@ -31,6 +31,8 @@ JSON: TypeAlias = "bool | int | str | Sequence[JSON] | Mapping[str, JSON] | None
 
 INT_MAX = 2**53 - 1
 DEPTH_MAX = 32
+WRITTEN_MAX = 512
+"""How many payloads are remembered, at least; one takes some 3 kB, and who wrote it has it too."""
 
 
 def _exact(value: object) -> object:
@@ -75,11 +77,40 @@ quoted = json.encoder.encode_basestring
 """Returns the canonical text of a string without lone surrogates: quoted and escaped."""
 
 
+class _Written:
+    """The last bytes that `canonical` made here, so that they need not be made again to be read.
+
+    Safe from any thread; two that add at once may forget some earlier than need be.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._new, self._old = set[bytes](), set[bytes]()
+
+    def add(self, data: bytes) -> None:
+        if len(self._new) >= self._most:
+            self._new, self._old = set[bytes](), self._new
+        self._new.add(data)
+
+    def __contains__(self, data: object) -> bool:
+        return data in self._new or data in self._old
+
+
+_written: Final = _Written(WRITTEN_MAX)
+
+
+def written(value: JSON) -> bytes:
+    """Encode as `canonical` does, and remember the bytes: `parse` believes them."""
+    data = canonical(value)
+    _written.add(data)
+    return data
+
+
 def parse(data: bytes) -> JSON:
     """Decode bytes in exactly the canonical form and profile; raise CanonicalError for others."""
     try:
         value: JSON = _decode(data)
-        if canonical(value) == data:
+        if data in _written or canonical(value) == data:
             return value
     except (CanonicalError, ValueError, RecursionError):
         pass
@@ -116,13 +147,7 @@ def _check(value: object, depth: int) -> bool:
             raise CanonicalError(f"an integer of {value.bit_length()} bits is beyond 2^53 - 1")
         return True
     if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is fast
-        fast = kind is dict  # a subclass may yield other items than it holds
-        plain = str if depth < DEPTH_MAX else None  # spares the most frequent type a call
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise CanonicalError(f"key {key!r} is not a string")
-            fast = (type(item) is plain or _check(item, depth + 1)) and key.isascii() and fast
-        return fast
+        return _check_object(value, depth, plain=kind is dict and depth < DEPTH_MAX)
     if isinstance(value, list | tuple):
         fast = kind is list or kind is tuple
         plain = str if depth < DEPTH_MAX else None
@@ -130,6 +155,27 @@ def _check(value: object, depth: int) -> bool:
             fast = (type(item) is plain or _check(item, depth + 1)) and fast
         return fast
     raise CanonicalError(f"{type(value).__name__} has no canonical form here")
+
+
+def _check_object(value: Mapping[Any, object], depth: int, *, plain: bool) -> bool:
+    """Do the same for an object; a plain one's leaves, most of what there is, cost no call each."""
+    if not plain:  # a subclass may yield other items than it holds
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise CanonicalError(f"key {key!r} is not a string")
+            _check(item, depth + 1)
+        return False
+    try:
+        fast = "".join(value).isascii()
+    except TypeError:
+        raise CanonicalError("a key is not a string") from None
+    for item in value.values():
+        if type(item) is str or item is None:
+            continue
+        if type(item) is int and -INT_MAX <= item <= INT_MAX:
+            continue
+        fast = _check(item, depth + 1) and fast
+    return fast
 
 
 def _plain_json(value: object, depth: int) -> Any:  # noqa: ANN401 - the library's own loose type

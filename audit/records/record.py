@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from audit.errors import CanonicalError, DraftError
-from audit.records.canonical import INT_MAX, JSON, canonical, parse, quoted
+from audit.records.canonical import INT_MAX, JSON, canonical, parse, quoted, written
 from audit.records.kinds import KINDS, LEDGER, Kind, KindSpec, StreamClass
 from audit.records.personal import Personal, Sealed
 from audit.tlog.merkle import HASH_BYTES, leaf_hash
@@ -121,7 +121,7 @@ def prepare(draft: Draft, disclosures: tuple[Sealed, ...] = ()) -> Prepared:
     ):
         raise DraftError(f"commitments must be at most {COMMITMENTS_MAX} SHA-256 digests in hex")
     try:
-        payload = canonical(draft.payload)
+        payload = written(draft.payload)
     except CanonicalError as error:
         raise DraftError(f"{draft.kind}: {error}") from error
     if len(payload) > ENTRY_BYTES_MAX:
