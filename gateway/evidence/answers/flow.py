@@ -52,6 +52,8 @@ _REASONED: Final = {
 }
 """Kinds whose `reason` is of a closed list or the broker's own, and who refused."""
 
+_MILD: Final = frozenset(one.name for one in Action if one < Action.THROTTLE)
+
 FLOW_KINDS: Final = (
     Kind.INTENT_RECEIVED,
     Kind.FORECAST_TAKEN,
@@ -160,13 +162,10 @@ class FlowFold:
         self.sink.judged(record, given.result)
         groups = {
             RefusalGroup(
-                by="rules",
-                action=one.action.name,
-                rule=one.rule_id.value,
-                reason=one.reason.value,
+                by="rules", action=one["action"], rule=one["rule_id"], reason=one["reason"]
             )
-            for one in given.verdict.results
-            if one.action >= Action.THROTTLE
+            for one in given.verdict_document["results"]
+            if one["action"] not in _MILD
         }
         for group in sorted(groups, key=lambda one: (one.rule, one.reason)):
             self.sink.refused(record, group, 1)
