@@ -76,14 +76,17 @@ def _decided(case: Case, tools: Tools, section: Section, found: StandingForecast
     book = section.book(case.tags.account)
     case = _joined(case, section, found, book)
     sizing = case.propose(found.target, book, tick.quote, case.book_paths)
+    intent = case.intent_of(sizing)
+    words = what_words_did(case, found, sizing, book, tick.quote, section.paths.joining)
+    unjudged = () if intent is not None else (_unjudged(case, section, Result.NO_TRADE),)
     tools.ledger.append(
         journal.quote_taken(case, tick.quote),
         *_twins_judged(case, section, found, tick),
+        journal.intent_proposed(case, sizing, intent, book, words),
+        *unjudged,
     )
-    reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
-    intent = case.intent_of(sizing)
-    words = what_words_did(case, found, sizing, book, tick.quote, section.paths.joining)
-    tools.ledger.append(journal.intent_proposed(case, sizing, intent, book, words))
+    if intent is None:
+        return _made(case, Result.NO_TRADE, found)
     reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
     return _judge(case, tools, section, found, tick, intent)
 
@@ -153,13 +156,11 @@ def _judge(
     section: Section,
     found: StandingForecast,
     tick: Tick,
-    intent: Intent | None,
+    intent: Intent,
 ) -> Decision:
-    """Take an intent through the section, or seal a decision that has none."""
-    if intent is None:
-        tools.ledger.append(_unjudged(case, section, Result.NO_TRADE))
-        return _made(case, Result.NO_TRADE, found)
-    judged = section.judge(case, intent, found.target, tick)
+    """Take an intent through the section; a verdict that refuses it is committed with the seal."""
+    seal = journal.decision_sealed(case.stream, Result.REJECTED, mode=case.tags.mode)
+    judged = section.judge(case, intent, found.target, tick, if_rejected=seal)
     reach("decide.verdict_given")  # a crash here leaves an approval that recovery finds unsent
     result = Result(judged.result)
     if result is Result.HELD:
@@ -173,9 +174,6 @@ def _judge(
                 ),
             )
         )
-    elif result is Result.REJECTED:
-        seal = journal.decision_sealed(case.stream, Result.REJECTED, mode=case.tags.mode)
-        tools.ledger.append(seal)
     return _made(case, result, found, judged)
 
 

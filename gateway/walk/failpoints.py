@@ -16,7 +16,6 @@ NAMES: Final = (
     "forecast.sampled",
     "forecast.made",
     "decide.forecast_taken",
-    "decide.quote_taken",
     "decide.intent_proposed",
     "decide.evaluated",
     "decide.verdict_given",

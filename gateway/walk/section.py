@@ -183,10 +183,12 @@ class Section:
         tick: Tick,
         *,
         approval: Approval | None = None,
+        if_rejected: Draft | None = None,
     ) -> Judged:
         """Evaluate one intent; commit the verdict and its reservation.
 
-        With an `approval` this renews a held intent; it is approved only inside the agreed band.
+        With an `approval` this renews a held intent; it is approved only inside the agreed band. A
+        verdict that rejects it is committed with `if_rejected`.
 
         Raises:
             audit.errors.AuditError: when the ledger cannot take the verdict; nothing is approved.
@@ -217,7 +219,10 @@ class Section:
                 keep = partial(self._keep, terms if result == "approved" else None)
                 try:
                     guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
-                    (record,) = self._ledger.append(draft, guard=guard, hooks=Hooks(meanwhile=keep))
+                    end_of = (if_rejected,) if if_rejected and result == "rejected" else ()
+                    record, *_ = self._ledger.append(
+                        draft, *end_of, guard=guard, hooks=Hooks(meanwhile=keep)
+                    )
                 except GuardMovedError:
                     continue  # a record that the verdict rests on was committed meanwhile
                 keep((record,))
