@@ -12,6 +12,7 @@ Rules:
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Final
 
 KEPT_US: Final = 60_000_000
@@ -54,6 +55,7 @@ class Deadlines:
         """Start with none: the deadlines of an earlier process are over."""
         self._monotonic_us = monotonic_us
         self._ends: dict[str, Moment] = {}
+        self._by_end: list[tuple[int, str]] = []  # a heap; ends that were replaced are in it too
         self._lock = threading.Lock()
 
     def keep(self, name: str, end: Moment) -> None:
@@ -61,8 +63,11 @@ class Deadlines:
         old_us = self._monotonic_us() - KEPT_US
         with self._lock:
             self._ends[name] = end
-            for over in [key for key, one in self._ends.items() if one.monotonic_us < old_us]:
-                del self._ends[over]
+            heappush(self._by_end, (end.monotonic_us, name))
+            while self._by_end and self._by_end[0][0] < old_us:
+                ended_us, over = heappop(self._by_end)
+                if over in self._ends and self._ends[over].monotonic_us == ended_us:
+                    del self._ends[over]
 
     def end(self, name: str) -> Moment | None:
         """Return an end, or None if it is not known here and therefore over."""

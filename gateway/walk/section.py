@@ -46,7 +46,7 @@ from risk.policy.policy import Policy
 from risk.policy.signing import SignedPolicy, check_signatures, status_at
 from risk.state.book import Book, Released, apply
 from risk.state.busts import BookFold
-from risk.state.state import KillState, RiskState, Stop, relevant_history
+from risk.state.state import KillState, RiskState, Stop
 from risk.verdict import Verdict
 
 MAX_TRIES = 16
@@ -384,7 +384,7 @@ class Section:
             kill=KillState(
                 killed=killed, kill_epoch=self._kill_epoch.value, egress_epoch=word_epoch
             ),
-            recent=relevant_history(fold.history, intent, now_us),
+            recent=fold.history.relevant(intent, now_us),
             policy_status=self.status(),
             renewal=renewal,
             inputs=None

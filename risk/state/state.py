@@ -3,6 +3,7 @@
 Not here: how the gateway gathers it.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -134,3 +135,29 @@ def relevant_history(
         or entry.time_us >= now_us - HISTORY_US
     }
     return tuple(sorted(kept, key=lambda e: (e.time_us, e.decision_id, e.intent_digest)))
+
+
+class SeenIntents:
+    """The intents judged before, of any age; what is relevant of them costs no look at the rest."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._by_time: list[SeenIntent] = []
+        self._by_name: dict[str, list[SeenIntent]] = {}
+
+    def add(self, entry: SeenIntent) -> None:
+        """Add one; times need not rise."""
+        insort(self._by_time, entry, key=_time)
+        for name in {entry.intent_digest, entry.decision_id}:
+            self._by_name.setdefault(name, []).append(entry)
+
+    def relevant(self, intent: Intent, now_us: int) -> tuple[SeenIntent, ...]:
+        """Return what `relevant_history` does."""
+        since = bisect_left(self._by_time, now_us - HISTORY_US, key=_time)
+        named = (intent_digest(intent), intent.decision_id)
+        alike = (one for name in named for one in self._by_name.get(name, ()))
+        return relevant_history((*self._by_time[since:], *alike), intent, now_us)
+
+
+def _time(entry: SeenIntent) -> int:
+    return entry.time_us

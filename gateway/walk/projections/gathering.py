@@ -35,7 +35,7 @@ from risk.state.inputs.model import ForecastScores
 from risk.state.inputs.reconciliation import OpenDifferences
 from risk.state.inputs.reference import Listed, Reference
 from risk.state.quoting import QuotingFold
-from risk.state.state import SeenIntent, seen
+from risk.state.state import SeenIntents, seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class BasisFold:
     events: Callable[[Record], tuple[FoldEvent, ...]]
     account: str
     basis_seq: int = -1
-    history: list[SeenIntent] = field(default_factory=list)
+    history: SeenIntents = field(default_factory=SeenIntents)
     past: ActivityFold = field(default_factory=ActivityFold)
     quoting: QuotingFold = field(default_factory=QuotingFold)
     held: set[str] = field(default_factory=set)
@@ -315,7 +315,7 @@ class BasisFold:
         if record.kind is Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
             (self.held.add if given.result == "held" else self.held.discard)(given.decision_id)
-            self.history.append(seen(given.intent, given.market_now_us))
+            self.history.add(seen(given.intent, given.market_now_us))
             named = (self.account, given.intent.strategy, given.intent.instrument)
             self.wished[named] = given.intent.side.value
 

@@ -56,11 +56,60 @@ class Used:
     minor: int
 
 
+class UsedBudgets:
+    """What orders use of their keys' days, with a sum for each key."""
+
+    def __init__(self) -> None:
+        """Start with nothing used."""
+        self._keys: dict[str, str] = {}
+        self._orders: dict[str, dict[str, Used]] = {}  # of each key, by `seq`
+        self._sums: dict[str, int] = {}
+
+    def put(self, decision_id: str, used: Used) -> None:
+        """Count an order, in place of what it used before; records come in their order."""
+        self.drop(decision_id)
+        self._keys[decision_id] = used.key
+        self._orders.setdefault(used.key, {})[decision_id] = used
+        self._sums[used.key] = self._sums.get(used.key, 0) + used.minor
+
+    def drop(self, decision_id: str) -> None:
+        """Count an order no more."""
+        key = self._keys.pop(decision_id, None)
+        if key is not None:
+            self._sums[key] -= self._orders[key].pop(decision_id).minor
+
+    def replaced(self, decision_id: str, minor: int) -> None:
+        """Count an order with its new worth, if it counts; its record stays."""
+        if (key := self._keys.get(decision_id)) is not None:
+            used = self._orders[key][decision_id]
+            self._orders[key][decision_id] = replace(used, minor=minor)
+            self._sums[key] += minor - used.minor
+
+    def drop_account(self, account: str) -> None:
+        """Count no order of an account any more."""
+        for orders in self._orders.values():
+            for name in [name for name, one in orders.items() if one.account == account]:
+                self._sums[orders[name].key] -= orders[name].minor
+                del self._keys[name], orders[name]
+
+    def minor(self, key: str, before_seq: int | None, beside: str) -> int:
+        """Return what a key's orders of before a record use, one of them left out."""
+        orders, found = self._orders.get(key, {}), self._sums.get(key, 0)
+        if beside in orders:
+            found -= orders[beside].minor
+        if before_seq is not None:
+            for name in reversed(orders):
+                if orders[name].seq < before_seq:
+                    break
+                found -= 0 if name == beside else orders[name].minor
+        return found
+
+
 @dataclass(slots=True)
 class _Fold:
     asked: dict[str, deque[int]] = field(default_factory=dict)
     scopes: dict[str, str] = field(default_factory=dict)
-    used: dict[str, Used] = field(default_factory=dict)
+    used: UsedBudgets = field(default_factory=UsedBudgets)
     days: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, None] = field(default_factory=dict)
 
@@ -90,7 +139,7 @@ class _Fold:
                 now, unit = ended.terms, ended.reservation.unit_minor
                 self._replaced(decision_id, now.qty_lots * now.limit_ticks * unit)
             case kind if kind in NEVER_LEFT:
-                self.used.pop(decision_id, None)
+                self.used.drop(decision_id)
             case _:
                 pass
 
@@ -101,25 +150,25 @@ class _Fold:
     def _judged(self, given: VerdictGiven, seq: int) -> None:
         held = given.reservation
         if held is None:
-            self.used.pop(given.decision_id, None)
+            self.used.drop(given.decision_id)
             return
-        self.used[given.decision_id] = Used(
+        used = Used(
             key=given.intent.author,
             account=given.account,
             seq=seq,
             minor=held.qty_lots * held.limit_ticks * held.unit_minor,
         )
+        self.used.put(given.decision_id, used)
 
     def _replaced(self, decision_id: str, minor: int) -> None:
         """Count a replaced order with its new worth; one of an earlier day counts no more."""
-        if decision_id in self.used:
-            self.used[decision_id] = replace(self.used[decision_id], minor=minor)
+        self.used.replaced(decision_id, minor)
 
     def _marked(self, mark: MarkTaken) -> None:
         if mark.kind != "open" or mark.session_date <= self.days.get(mark.account, ""):
             return
         self.days[mark.account] = mark.session_date
-        self.used = {name: one for name, one in self.used.items() if one.account != mark.account}
+        self.used.drop_account(mark.account)
 
 
 class Mandates:
@@ -159,13 +208,7 @@ class Mandates:
         `beside` is a decision that is left out.
         """
         with self._lock:
-            return sum(
-                one.minor
-                for name, one in self._fold.used.items()
-                if one.key == key
-                and name != beside
-                and (before_seq is None or one.seq < before_seq)
-            )
+            return self._fold.used.minor(key, before_seq, beside)
 
     def scope_of(self, decision_id: str) -> str:
         """Return the digest of the scope that an unsealed decision was asked for under, or ''."""
