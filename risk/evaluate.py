@@ -190,7 +190,7 @@ class _Trace:
     def documents(self) -> list[JSON]:
         """Return the documents of the results, which it does not make."""
         found: list[JSON] = []
-        said = {place: other for place, *other in self.others}
+        said = {place: (what, then, why, note) for place, what, then, why, note in self.others}
         for place, plain in enumerate(self.plan.said):
             observed, limit = self.observed[place], self.limits[place]
             one = {**plain}

@@ -54,6 +54,8 @@ class Hooks:
 
 
 NO_HOOKS = Hooks()
+HERE = Hooks()
+"""Nothing beside; the caller's own thread commits, while the sequencer's has nothing to do."""
 
 
 class Append(Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from audit.sequencer.clock_watch import ClockWatch
 from audit.sequencer.config import LedgerConfig
 from audit.sequencer.interpreter import tune
 from audit.sequencer.lanes import (
+    HERE,
     NO_HOOKS,
     Append,
     Guard,
@@ -53,7 +54,17 @@ from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
 from audit.tlog.checkpoint import Checkpoint
 
-__all__ = ["NO_HOOKS", "Draft", "Guard", "Hooks", "Lane", "Ledger", "LedgerConfig", "Record"]
+__all__ = [
+    "HERE",
+    "NO_HOOKS",
+    "Draft",
+    "Guard",
+    "Hooks",
+    "Lane",
+    "Ledger",
+    "LedgerConfig",
+    "Record",
+]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from audit.evidence.bundle import annotations_of
+from audit.sequencer.ledger import HERE
 from gateway.desk.bodies.requests import IntentRequest, IntentResponse
 from gateway.desk.controls.kill import KillSwitch
 from gateway.desk.controls.orders import OrderDesk
@@ -181,6 +182,7 @@ class Desk:
             *_, opened = own.tools.ledger.append(
                 *self.scopes.records(caller, case.tags.account),
                 received(case, caller, request, own.dispatching.persons, own.section.policy_named),
+                hooks=HERE,
             )
             place.used = True
             own.orders.catch_up((opened,))

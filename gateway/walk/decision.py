@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from audit.sequencer.ledger import HERE
 from gateway.walk.failpoints import reach
 from gateway.walk.forecast import forecast
 from gateway.walk.journal import decision as journal
@@ -84,6 +85,7 @@ def _decided(case: Case, tools: Tools, section: Section, found: StandingForecast
         *_twins_judged(case, section, found, tick),
         journal.intent_proposed(case, sizing, intent, book, words),
         *unjudged,
+        hooks=HERE,
     )
     if intent is None:
         return _made(case, Result.NO_TRADE, found)
@@ -99,7 +101,8 @@ def _taken(
     with known.naming(symbol, tools.ledger):
         found = known.standing(known.stands(symbol)) or found
         policy = {} if case.attempt else section.policy_named
-        (taken,) = tools.ledger.append(journal.forecast_taken(case, found.named, policy))
+        draft = journal.forecast_taken(case, found.named, policy)
+        (taken,) = tools.ledger.append(draft, hooks=HERE)
     return replace(case, taken_seq=taken.seq, snapshot=found.snapshot), found
 
 

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_minimal_edit_is_that_of_whole_verdicts(policy: Policy) -> None:
             judge,
             intent,
             passes=asking.passes,
-            inside=lambda one, asking=asking: asking.within(R05, one),
+            inside=partial(asking.within, R05),
             **terms,
         )
         assert edit == minimal_edit(judge, intent, **terms)
