@@ -33,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-direct bench-load bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
+.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-direct bench-load profile bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ bench-direct: setup ## measure the direct sampler: CPU time, capture, chi-square
 
 bench-load: setup ## measure a served desk under load beside a bare loop (QUICK=1: shows that it works; ARGS: --lifted, --memory, --rate, --seconds, --only, --cold, --busy, --page)
 	@$(BIN)/python -m scripts.bench_load $(if $(QUICK),--quick) $(ARGS)
+
+profile: setup ## show where the CPU time of a decision goes, step by step (ARGS: --decisions, --own)
+	@$(BIN)/python -m scripts.profile_decision $(ARGS)
 
 bench-fairness: setup ## measure how often the fairness test finds a planted bias, and a false one (QUICK=1: five windows)
 	@$(BIN)/python -m scripts.bench_fairness $(if $(QUICK),--quick)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,11 +146,16 @@ def make_desk(
 
 @contextmanager
 def served_desk(
-    top: Path, instruments: int, agents: int, *, lifted: bool = False
+    top: Path,
+    instruments: int,
+    agents: int,
+    *,
+    lifted: bool = False,
+    serve: Sequence[str] = (str(COUNTERSIGN), "serve"),
 ) -> Iterator[ServedDesk]:
     """Yield a desk that is up, has a feed, and is ready; `top` is an empty folder.
 
-    With `lifted` its policy is the bench's (see `lifted`).
+    With `lifted` its policy is the bench's (see `lifted`); `serve` is the command of its gateway.
 
     Raises:
         SystemExit: it does not start, or does not end within `END_WITHIN_S`.
@@ -164,7 +169,7 @@ def served_desk(
         address = f"http://127.0.0.1:{own_port}"
         gateway = begun(
             top / "serve.log",
-            [str(COUNTERSIGN), "serve"],
+            [*serve],
             folder,
             COUNTERSIGN_API__PORT=str(own_port),
         )
