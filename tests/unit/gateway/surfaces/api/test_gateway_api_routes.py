@@ -8,12 +8,15 @@ from typing import Any, cast
 
 import pytest
 from fastapi import FastAPI
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
 from fastapi.testclient import TestClient
 
 from audit.errors import AuditError, LedgerTimeoutError
 from audit.privacy.erasure import Privacy
 from audit.records.kinds import Kind
 from audit.tlog.tiles import Tile
+from gateway.desk.bodies.requests import IntentResponse
 from gateway.errors import GatewayError
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.api.app import FIELD_CHARS_MAX, STATUS, build_api
@@ -74,6 +77,15 @@ def test_an_agents_intent_is_its_own(call: Call, desk: MemoryDesk) -> None:
     (received,) = desk.log.of_kind(Kind.INTENT_RECEIVED)
     assert received.body["author"] == "agent"
     assert received.body["decision_id"] == said["decision_id"]
+
+
+def test_an_answer_has_the_bytes_that_fastapi_would_write(app: FastAPI, desk: MemoryDesk) -> None:
+    key = {"Authorization": f"Bearer {desk.small.keyring.token('agent')}"}
+    browser = TestClient(app, base_url="http://127.0.0.1:8700")
+    answer = browser.post("/v1/intents", json=INTENT, headers=key)
+    model = IntentResponse.model_validate_json(answer.content)
+    assert answer.content == JSONResponse(jsonable_encoder(model)).body
+    assert answer.headers["content-type"] == "application/json"
 
 
 def test_a_hold_is_answered_by_an_approver_in_his_own_name(call: Call, desk: MemoryDesk) -> None:
