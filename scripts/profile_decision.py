@@ -6,8 +6,8 @@ by its threads, a decision; the second one the wall time from failpoint to failp
 
     python -m scripts.profile_decision [--decisions 100] [--own]
 
-By default under the bench's policy, whose orders leave; with `--own` under the desk's own, which
-refuses most of what a load asks for.
+By default eight agents under the bench's policy, whose orders leave; with `--own` one agent under
+the desk's own, which refuses most of them as repeated.
 
 Not here: latency under load (`bench_load`), other processes.
 """
@@ -39,7 +39,8 @@ SHOWN_MS: Final = 0.05
 
 def measured(desk: ServedDesk, file: Path, decisions: int) -> tuple[dict[str, Any], Counter[str]]:
     """Ask for so many decisions; return what the stopwatches say, and the answers."""
-    scenario = Scenario(name="profile", agents=AGENTS, rate=1.0, seconds=WARM_UP + decisions)
+    agents, seconds = len(desk.agents), WARM_UP + decisions
+    scenario = Scenario(name="profile", agents=agents, rate=1.0, seconds=seconds)
     plan = wishes(scenario, desk.agents, desk.symbols, "profile")
     answers = Counter[str]()
     for number, wish in enumerate(plan):
@@ -105,7 +106,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as top:
         file = Path(top) / "counted.json"
         serve = (sys.executable, "-m", "scripts.load.profiled", str(file))
-        desk_of = served_desk(Path(top), INSTRUMENTS, AGENTS, lifted=not given.own, serve=serve)
+        agents = 1 if given.own else AGENTS
+        desk_of = served_desk(Path(top), INSTRUMENTS, agents, lifted=not given.own, serve=serve)
         with desk_of as desk:
             desk.wait(desk.forecasts_ready, FORECASTS_WITHIN_S, "forecasts")
             found, answers = measured(desk, file, given.decisions)

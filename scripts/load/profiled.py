@@ -127,11 +127,10 @@ def put_in(watches: Stopwatches) -> None:
         owner = getattr(owner, home) if home else owner
         setattr(owner, name, watches.timed(step, getattr(owner, name)))
     for name in REACHES:
-        module = importlib.import_module(f"gateway.walk.{name}")
-        setattr(module, "reach", watches.reached)  # noqa: B010 - a name that mypy knows as a function
-    from gateway.desk.desk import Desk  # noqa: PLC0415 - after its steps have stopwatches
-
-    submit = Desk.submit
+        walks: Any = importlib.import_module(f"gateway.walk.{name}")
+        walks.reach = watches.reached
+    desk: Any = importlib.import_module("gateway.desk.desk")
+    submit = desk.Desk.submit
 
     def whole(*args: Any) -> Any:  # noqa: ANN401 - as `submit`
         watches.reached(BEGIN)
@@ -140,7 +139,7 @@ def put_in(watches: Stopwatches) -> None:
         finally:
             watches.reached(ANSWERED)
 
-    setattr(Desk, "submit", whole)  # noqa: B010 - as above
+    desk.Desk.submit = whole
 
 
 def main() -> None:
