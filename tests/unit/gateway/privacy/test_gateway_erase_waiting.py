@@ -73,7 +73,7 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with at_door(state) as server, state.lock():
-        answering = threading.Thread(target=server.handle_request)
+        answering = threading.Thread(target=server.handle_request, daemon=True)
         answering.start()
         assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
         answering.join()
