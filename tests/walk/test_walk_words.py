@@ -44,11 +44,14 @@ def countersign(*words: str) -> "subprocess.CompletedProcess[str]":
 
 @dataclass(frozen=True)
 class Decided:
-    """One decision: what words did, and its capture with the twin's."""
+    """One decision: what words did, and its capture with the twin's.
+
+    A forecast that was drawn from the rows of its states has none.
+    """
 
     name: str
     words: dict[str, Any]
-    own: Evidence
+    own: Evidence | None
     twin: Evidence | None
 
 
@@ -74,18 +77,21 @@ def decisions(state: Path) -> Iterator[list[Decided]]:
 def _decided(reader: LedgerReader, proposed: Any) -> Decided:  # noqa: ANN401 - a record
     name = proposed.stream.removeprefix("decision/")
     kinds = {one.kind: one.body for one in decision_records(reader, name)}
-    own = reader.blob(kinds[Kind.ROUNDS_CAPTURED]["capture_blob"])
-    assert own is not None
-    twin = None
+    own, twin = None, None
+    if Kind.TOKENS_DRAWN not in kinds:
+        sampled = reader.blob(kinds[Kind.ROUNDS_CAPTURED]["capture_blob"])
+        assert sampled is not None
+        own = decode_evidence(sampled)
     if Kind.NEWS_TWIN_MADE in kinds:
         kept = reader.blob(kinds[Kind.NEWS_TWIN_MADE]["capture_blob"])
         assert kept is not None
         twin = decode_evidence(kept)
-    return Decided(name, proposed.body["words"], decode_evidence(own), twin)
+    return Decided(name, proposed.body["words"], own, twin)
 
 
-def _rejected(evidence: Evidence, steps: range) -> int:
+def _rejected(evidence: Evidence | None, steps: range) -> int:
     """Return how many drafts of these output positions were rejected."""
+    assert evidence is not None
     return sum(
         one.accepted < len(one.drafts) and one.step + one.accepted in steps
         for one in evidence.rounds
@@ -94,7 +100,7 @@ def _rejected(evidence: Evidence, steps: range) -> int:
 
 def test_drafts_are_rejected_only_where_words_were_heard(decisions: list[Decided]) -> None:
     heard = [one for one in decisions if one.words["result"] == "measured"]
-    silent = [one for one in decisions if one.words["result"] == "no_news"]
+    silent = [one for one in decisions if one.words["result"] == "no_news" and one.own]
     assert heard
     assert silent
     everywhere = range(1000)
@@ -117,8 +123,9 @@ def test_strong_news_widens_the_forecast_and_the_record_says_so(decisions: list[
 
 def test_every_capture_is_judged_by_the_table(decisions: list[Decided]) -> None:
     table = load_table(load_pair(PAIR))
+    assert {one.words["result"] for one in decisions if one.own is None} <= {"no_news"}
     for one in decisions:
-        assert judge(one.own, table) == ()
+        assert one.own is None or judge(one.own, table) == ()
         assert one.twin is None or judge(one.twin, table) == ()
 
 
@@ -126,7 +133,7 @@ def test_decisions_with_and_without_news_are_sampled_again_to_the_same_bits(
     state: Path, decisions: list[Decided]
 ) -> None:
     for result in ("measured", "no_news"):
-        name = next(one.name for one in decisions if one.words["result"] == result)
+        name = next(one.name for one in decisions if one.words["result"] == result and one.own)
         done = countersign("replay", name, "--engine", "--state", str(state))
         assert done.returncode == 0, done.stdout + done.stderr
         assert ("news_twin_made" in done.stdout) == (result == "measured")
