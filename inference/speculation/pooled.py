@@ -4,14 +4,11 @@ Both are of rows that depend on the state of the codec's table alone, so tokens 
 one state are of one law in both samples, whatever prompt or forecast they are of.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
-from inference.codec.codec import ReturnCodec
-from inference.codec.prompt import Prompt
 
 Counts = Mapping[int, npt.NDArray[np.int64]]
 """Tokens by state: how many fell into each bin."""
@@ -19,15 +16,21 @@ LEAST: Final = 10
 """Fewest tokens of both samples in a cell; smaller bins join their neighbours."""
 
 
-def counted(codec: ReturnCodec, prompt: Prompt, paths: Iterable[Sequence[int]]) -> Counts:
-    """Return the tokens of paths by the state that they were picked in."""
-    base, counts = codec.table_base(prompt.token_ids), dict[int, npt.NDArray[np.int64]]()
+def counted(
+    paths: Iterable[Sequence[int]], first: int, after: Callable[[int], int], bins: range
+) -> Counts:
+    """Return the tokens of paths by the state that they were picked in.
+
+    `first` is the state of a path's first token, `after` that which a token leads to, and `bins`
+    are the tokens that stand for returns.
+    """
+    counts = dict[int, npt.NDArray[np.int64]]()
     for path in paths:
-        state = codec.table_state(prompt.token_ids)
+        state = first
         for token in path:
-            row = counts.setdefault(state, np.zeros(codec.n_bins, np.int64))
-            row[token - codec.bin_start] += 1
-            state = codec.table_step(base, token)
+            row = counts.setdefault(state, np.zeros(len(bins), np.int64))
+            row[token - bins.start] += 1
+            state = after(token)
     return counts
 
 

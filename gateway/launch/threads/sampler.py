@@ -10,6 +10,7 @@ Rules:
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -20,6 +21,7 @@ from gateway.walk.journal.control.oversight.sampler import SamplerChecked
 from gateway.walk.journal.forecast import TokensDrawn
 from gateway.walk.ports import Tools
 from gateway.walk.projections.forecasts import StandingForecast
+from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.engine.port import SampleRequest
 from inference.errors import CaptureError, EngineError
@@ -108,9 +110,12 @@ class SamplerWatch:
             prompt=prompt,
             table=tools.table,
         )
+        codec, base = tools.codec, tools.codec.table_base(prompt.token_ids)
+        first, bins = codec.table_state(prompt.token_ids), _bins(codec)
+        after = partial(codec.table_step, base)
         theirs = [path.tokens for path in samples.paths]
         statistic, degrees = pooled(
-            counted(tools.codec, prompt, own), counted(tools.codec, prompt, theirs)
+            counted(own, first, after, bins), counted(theirs, first, after, bins)
         )
         return SamplerChecked(
             model_digest=tools.model,
@@ -137,6 +142,10 @@ class SamplerWatch:
         return f"chance {chance:.1e} over {self._checks} checks: see `sampler/` in the ledger"
 
 
+def _bins(codec: ReturnCodec) -> range:
+    return range(codec.bin_start, codec.bin_start + codec.n_bins)
+
+
 def _request(
     tools: Tools, name: str, prompt: Prompt, drawn: TokensDrawn, standing: StandingForecast
 ) -> SampleRequest:
@@ -147,7 +156,7 @@ def _request(
         n_tokens=drawn.n_tokens,
         seeds=trajectory_seeds(standing.seed, drawn.paths),
         spec_k=spec_k,
-        allowed_range=(codec.bin_start, codec.bin_start + codec.n_bins),
+        allowed_range=(_bins(codec).start, _bins(codec).stop),
         deadline_s=tools.plan.deadline_s,
         draft_first=spec_k > 0,
     )
