@@ -2,9 +2,6 @@
 
 import contextlib
 import io
-import json
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
@@ -18,9 +15,9 @@ from audit.records.record import Draft
 from audit.verifier.verify import main
 from tests.doubles.audit_log import dump_of
 from tests.doubles.broker_files import SIGNER, SignedLog
+from tests.doubles.second_verifier import second
 
 Change = Callable[[Draft], Draft]
-SECOND = Path(__file__).resolve().parents[2] / "audit/verifier/verify.mjs"
 
 
 def both(
@@ -30,20 +27,16 @@ def both(
 
     `verdict` compares the exit code and the last line only.
     """
-    node = shutil.which("node")
-    if node is None:
-        raise AssertionError("the second verifier's tests need Node 18 or later")
     capsys.readouterr()
     code = main(arguments)
     first = capsys.readouterr().out
-    call = [node, "--no-warnings", str(SECOND), *arguments]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
-    lines, others = first.splitlines(), done.stdout.splitlines()
+    other, others = second(arguments)
+    lines = first.splitlines()
     if verdict:
         lines, others = lines[-1:], others[-1:]
-    if (done.returncode, others) != (code, lines):
+    if (other, others) != (code, lines):
         differs = "\n".join(unified_diff(lines, others))
-        raise AssertionError(f"{code} and {done.returncode}\n{differs}{done.stderr}")
+        raise AssertionError(f"{code} and {other}\n{differs}")
     return code, first
 
 
@@ -84,30 +77,19 @@ def judged_by_both(
 ) -> dict[str, tuple[int, str]]:
     """Return exit code and what was said of each log, which must be the same of both.
 
-    Each comes with more options. The second verifier judges all in one process.
+    Each comes with more options.
     """
-    node = shutil.which("node")
-    if node is None:
-        raise AssertionError("the second verifier's tests need Node 18 or later")
-    calls: list[list[str]] = []
     found: dict[str, tuple[int, str]] = {}
-    for number, (name, (log, options)) in enumerate(asked.items()):
-        dump = folder / f"log-{number}.dump"
+    dump = folder / "judged.dump"
+    for name, (log, options) in asked.items():
         dump.write_bytes(b"".join(dump_of(log)))
-        calls.append([str(dump), "--key", str(SIGNER.vkey), *options])
+        call = [str(dump), "--key", str(SIGNER.vkey), *options]
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            code = main(calls[-1])
+            code = main(call)
         found[name] = (code, said.getvalue())
-    many = [node, "--no-warnings", str(Path(__file__).with_name("many_verdicts.mjs"))]
-    done = subprocess.run(
-        many, input=json.dumps(calls), capture_output=True, text=True, timeout=600, check=True
-    )
-    for (name, (code, text)), (second, lines) in zip(
-        found.items(), json.loads(done.stdout), strict=True
-    ):
-        if (second, lines) != (code, text.splitlines()):
-            differs = "\n".join(unified_diff(text.splitlines(), lines))
-            raise AssertionError(f"{name}: {code} and {second}\n{differs}")
-    for call in calls:
-        Path(call[0]).unlink()
+        other, lines = second(call)
+        if (other, lines) != (code, said.getvalue().splitlines()):
+            differs = "\n".join(unified_diff(said.getvalue().splitlines(), lines))
+            raise AssertionError(f"{name}: {code} and {other}\n{differs}")
+    dump.unlink(missing_ok=True)
     return found

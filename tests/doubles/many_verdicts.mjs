@@ -1,11 +1,18 @@
-// Ask verify.mjs many times in one process: a list of argument lists as JSON on standard input, then
-// a list of [exit code, lines] as JSON on standard output.
-import { readFileSync } from "node:fs";
+// Ask verify.mjs many times in one process: each line of standard input is a folder and a list of
+// arguments as JSON, each line of standard output an exit code and what was said. A fault that main
+// lets out is an answer too: no code, and its stack.
+import { createInterface } from "node:readline";
 import { main } from "../../audit/verifier/verify.mjs";
 
-const told = [];
-for (const args of JSON.parse(readFileSync(0, "utf-8"))) {
-  const lines = [];
-  told.push([await main(args, (line) => lines.push(line)), lines]);
+for await (const line of createInterface({ input: process.stdin })) {
+  const { folder, args } = JSON.parse(line), lines = [];
+  process.chdir(folder);
+  let code;
+  try {
+    code = await main(args, (said) => lines.push(said));
+  } catch (fault) {
+    [code, lines.length] = [null, 0];
+    lines.push(String(fault.stack));
+  }
+  process.stdout.write(`${JSON.stringify([code, lines])}\n`);
 }
-process.stdout.write(JSON.stringify(told));

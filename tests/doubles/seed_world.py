@@ -3,8 +3,6 @@
 Its walk can be made to lie: to put other records on the ledger, or to take another root.
 """
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,10 +28,10 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.projections.forecasts import decision_records
 from inference.weights.registry import read_table
+from tests.doubles.second_verifier import second
 from tests.doubles.small_desk import SmallDesk
 
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"
-SECOND = Path(verify.__file__).with_suffix(".mjs")
 TABLE = read_table(TABLE_FILE.read_bytes())
 AGENT = Caller(name="agent", role=Role.AGENT)
 APPROVER = Caller(name="anna", role=Role.APPROVER)
@@ -183,12 +181,9 @@ class World:
 
     def _second_says_the_same(self, file: Path, report: verify.Report) -> None:
         """Ask the verifier in JavaScript; of seeds it says the very words."""
-        node = shutil.which("node")
-        assert node is not None, "the second verifier's tests need Node 18 or later"
-        call = [node, "--no-warnings", str(SECOND), str(file), "--key", self.vkey]
-        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == report.exit_code, (report.lines, done.stdout)
-        said = [line for line in done.stdout.splitlines()[:-1] if "its seed" in line]
+        code, lines = second([str(file), "--key", self.vkey])
+        assert code == report.exit_code, (report.lines, lines)
+        said = [line for line in lines[:-1] if "its seed" in line]
         assert [line for line in report.lines if "its seed" in line] == said
 
 

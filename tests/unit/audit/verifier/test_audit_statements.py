@@ -10,10 +10,11 @@ import pytest
 
 from audit.records.record import Draft
 from audit.verifier.verify import JUDGES, STATEMENTS
-from tests.doubles.both_verifiers import SECOND, judged_by_both
+from tests.doubles.both_verifiers import judged_by_both
 from tests.doubles.broker_files import Broker, SignedLog, officers, written_again
 from tests.doubles.forged_logs import FORGED, SIGNED, Forgery
 from tests.doubles.forged_scenes import SCENES
+from tests.doubles.second_verifier import SECOND
 
 
 @dataclass

@@ -12,9 +12,10 @@ from audit.verifier.parts.trust.wire import DATA_FIELDS, wire_fields
 from fix.dialects.data_tags import LENGTH_TAGS
 from fix.wire.fields import SOH, fields_in
 from tests.doubles.answering_broker import framed
-from tests.doubles.both_verifiers import SECOND, both_about
+from tests.doubles.both_verifiers import both_about
 from tests.doubles.broker_files import Broker
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.second_verifier import SECOND
 
 TAGS = st.sampled_from([*LENGTH_TAGS, *LENGTH_TAGS.values(), 8, 20, 32, 58, 150])
 VALUES = st.one_of(
