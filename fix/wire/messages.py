@@ -14,14 +14,16 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fix.dialects.profile import OrderTags, Profile
 from fix.dialects.versions import SPEECH
 from fix.errors import MessageError
 from fix.wire.fields import MSG_TYPE, SOH, check_frame, checksum, parts_of
 from fix.wire.identity import cl_ord_id
-from risk.approved import ApprovedOrder
+
+if TYPE_CHECKING:  # every rule comes with it, which the session's process never asks
+    from risk.approved import ApprovedOrder
 
 Fields = tuple[tuple[int, str], ...]
 
@@ -74,7 +76,7 @@ def with_time_digits(fields: Fields, digits: int) -> Fields:
 
 
 def new_order(
-    order: ApprovedOrder, *, profile: Profile, tick_minor: int, lot: int, transact_time_us: int
+    order: "ApprovedOrder", *, profile: Profile, tick_minor: int, lot: int, transact_time_us: int
 ) -> Fields:
     """Return the fields of a limit NewOrderSingle for an approved order.
 
