@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import asdict
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from audit.verifier import verify
 from audit.verifier.verify import JudgedCase, rows_of
 from risk.windows.allocation import Allotted, allotted_row
-from risk.windows.fairness.window import WindowCase, window_rows
+from risk.windows.fairness.window import FairnessRow, WindowCase, window_rows
 
 ATTRIBUTES = ("region", "sector", "side", "agent", "client")
 DEALS = 299
@@ -82,26 +83,26 @@ def short(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None and value != ""}
 
 
+def root_of(seed: int) -> bytes:
+    return sha256(f"root {seed}".encode()).digest()
+
+
+@cache
+def products(seed: int, count: int) -> tuple[FairnessRow, ...]:
+    """Return the product's rows of a window; both tests of them take a second each."""
+    return window_rows(drawn(seed, count), root_of(seed), ATTRIBUTES, {}, deals=DEALS)
+
+
 @pytest.mark.parametrize("count", [3, 60, 240, 400])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_verifier_gives_the_products_rows(seed: int, count: int) -> None:
-    cases, root = drawn(seed, count), sha256(f"root {seed}".encode()).digest()
-    product = [
-        short(asdict(row))
-        for row in window_rows(cases, root, ATTRIBUTES, {}, deals=DEALS)
-        if row.test != "W1-W7"
-    ]
-    assert rows_of([of_verifier(case) for case in cases], root, ATTRIBUTES, DEALS) == product
+    product = [short(asdict(row)) for row in products(seed, count) if row.test != "W1-W7"]
+    cases = [of_verifier(case) for case in drawn(seed, count)]
+    assert rows_of(cases, root_of(seed), ATTRIBUTES, DEALS) == product
 
 
 def test_the_windows_reach_every_finding_of_every_test() -> None:
-    found = {
-        (row.test, row.finding)
-        for seed in range(6)
-        for row in window_rows(
-            drawn(seed, 400), sha256(f"root {seed}".encode()).digest(), ATTRIBUTES, {}, deals=DEALS
-        )
-    }
+    found = {(row.test, row.finding) for seed in range(6) for row in products(seed, 400)}
     assert {(f"W{n}", "flagged") for n in range(1, 8)} <= found
     assert {(f"W{n}", "not flagged") for n in range(1, 8)} <= found
 
