@@ -14,6 +14,7 @@ import pytest
 
 from audit.store.tables import migrate
 from gateway.installation.children.postgres import EmbeddedPostgres
+from tests.doubles.memory_folder import make_temporary_folders_in_memory
 from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.programs import use_first_parts
 
@@ -48,6 +49,7 @@ def pytest_configure() -> None:
         if name.startswith("COUNTERSIGN_"):
             del os.environ[name]
     use_first_parts()
+    make_temporary_folders_in_memory()
 
 
 def pytest_collection_finish() -> None:
