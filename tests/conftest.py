@@ -1,5 +1,6 @@
 """What every test shares: a clean environment, repeatable examples, golden files."""
 
+import gc
 import itertools
 import os
 import shutil
@@ -52,9 +53,21 @@ def pytest_configure() -> None:
     make_temporary_folders_in_memory()
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Look for no garbage while tests are collected: what is imported meanwhile stays."""
+    if isinstance(collector, pytest.Session):
+        gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Give Python Ctrl-C back: quickfix, which some test module has loaded by now, takes it."""
+    """Give Python Ctrl-C back: quickfix, which some test module has loaded by now, takes it.
+
+    From now on garbage is looked for among what tests make: an eighth of a worker's time went into
+    looking through every module and every collected test again and again.
+    """
     signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
