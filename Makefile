@@ -33,7 +33,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-direct bench-load profile bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
+.PHONY: help setup check test collected later quick near hooks unit run golden bench bench-ledger bench-fsck bench-fix bench-fairness bench-risk bench-conduct bench-direct bench-load profile bench-allocation bench-coordination bench-seeds exactness crash fight forge kill-throws crash-gateways engine-faults policy-change text-model test-capped fix-acceptance mutate research research-tests playback ledger-size screenshots kinds verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,10 +50,15 @@ check: setup ## format, lint, types, import contracts; prints what is long
 	@$(BIN)/python scripts/sizes.py
 
 # Our modules are compiled once, not again by each of the thousand processes that tests start.
-test later near test-capped: export PYTHONDONTWRITEBYTECODE =
-test: check ## check, then every test, WORKERS=4 at once: most of them wait for children
+test collected later near test-capped: export PYTHONDONTWRITEBYTECODE =
+test: setup ## check, then every test, WORKERS=4 at once: most of them wait for children
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check collected
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --max-worker-restart=0 \
 		--dist=loadfile --no-loadscope-reorder
+
+# Beside the types, which keep one core busy; else each worker compiles every test file anew.
+collected: setup
+	@said=$$($(BIN)/pytest --quiet --quiet --collect-only 2>&1) || { tail -n 50 <<<"$$said"; exit 1; }
 
 later: setup ## every test with the clock DAYS ahead (DAYS=1826): no shipped date and no test ends by itself
 	@$(BIN)/python -m tests.doubles.set_clock $(DAYS) $(BIN)/pytest --numprocesses=$(WORKERS) \
