@@ -14,8 +14,8 @@ from tests.doubles.state_folder import state_folder
 
 @pytest.fixture
 def walk_state() -> Iterator[Path]:
-    """A fresh state folder."""
-    with state_folder() as folder:
+    """A state folder that has been used for nothing yet."""
+    with state_folder(with_database=True) as folder:
         yield folder
 
 
@@ -29,7 +29,7 @@ def module_state() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def app() -> Iterator[App]:
     """One running gateway with an open market, for a module."""
-    with state_folder() as folder, live_desk.desk(folder) as running:
+    with state_folder(with_database=True) as folder, live_desk.desk(folder) as running:
         for session in live_desk.sessions(2):
             open_session(running, session)
         yield running

@@ -202,7 +202,7 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert no_years is None
-    with state_folder() as state, live_desk.desk(state) as app:
+    with state_folder(with_database=True) as state, live_desk.desk(state) as app:
         for session in live_desk.sessions(2):
             open_session(app, session)
         received = name_everywhere(app)

@@ -42,7 +42,7 @@ class Past:
 @pytest.fixture(scope="module")
 def past() -> Iterator[Past]:
     """A gateway that decided, was refused, was approved by a person, and drilled its kill."""
-    with state_folder() as folder:
+    with state_folder(with_database=True) as folder:
         with desk(folder) as app:
             assert await_engine(app, Progress(sys.stderr), threading.Event())
             played = sessions(4)
