@@ -14,6 +14,7 @@ from pathlib import Path
 from gateway.installation import settings
 from gateway.installation.children.own_process import Started, is_running
 from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.children.postmaster import live_postmaster
 from gateway.installation.database import enter
 from gateway.installation.keys.log_keys import make_log_key
 from gateway.installation.state import StateFolder
@@ -36,7 +37,7 @@ def state_folder(*, with_database: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError, ValueError):
             end_simulator(folder / "ems" / "pid")
-        if (folder / "pg").exists():
+        if live_postmaster(folder / "pg" / "data") is not None:
             server = EmbeddedPostgres(folder)
             server.start()
             server.stop()
