@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from gateway.installation.children.postgres import FALLBACK_ROOT
+
 MEMORY = Path("/dev/shm")
 GIB = 1024**3
 ROOM_MIN, FREE_MIN = 4 * GIB, 8 * GIB
@@ -35,8 +37,16 @@ def make_temporary_folders_in_memory() -> None:
     os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None  # asked again
     # After multiprocessing's own folder in it, which goes at -100.
-    kept = {"ignore_errors": True}
-    multiprocessing.util.Finalize(None, shutil.rmtree, (folder,), kept, exitpriority=-200)
+    multiprocessing.util.Finalize(None, _remove, (folder,), exitpriority=-200)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the session's folder, and the databases whose state folder their user cannot reach."""
+    for noted in folder.rglob("pg.location"):
+        home = Path(noted.read_text().strip())
+        if home.parent == FALLBACK_ROOT:
+            shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_roomy() -> bool:
