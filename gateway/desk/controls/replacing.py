@@ -45,6 +45,7 @@ from gateway.installation.keys.keyring import Caller
 from gateway.walk.dispatch import DispatchTools, kept_back
 from gateway.walk.failpoints import reach
 from gateway.walk.journal.contents import Reservation
+from gateway.walk.journal.order import OrderReported
 from gateway.walk.journal.persons import hide
 from gateway.walk.journal.replace import replace_ended, replace_requested, replace_sent
 from gateway.walk.journal.standing import (
@@ -262,6 +263,8 @@ class Replacing:
         def judged(verdict: Verdict, state: RiskState, basis_seq: int) -> Draft:
             if verdict.policy_digest != given.policy_digest:  # another one followed just now
                 raise _stays(standing, "another policy is in force")
+            if self._executed(standing, basis_seq) != standing.filled_lots:
+                raise _stays(standing, "it was executed further meanwhile: ask again")
             document = judged_document(intent, verdict, state, basis_seq=basis_seq)
             return draft(state.now_us, document)
 
@@ -284,6 +287,15 @@ class Replacing:
                 " anew",
             )
         return (record,)
+
+    def _executed(self, standing: Standing, basis_seq: int) -> int:
+        """Return the lots that were executed by a record; a fill moves the basis of a verdict."""
+        reports = self._parts.reader.records(
+            stream=f"decision/{standing.decision_id}",
+            kinds=(Kind.ORDER_REPORTED,),
+            before_seq=basis_seq + 1,
+        )
+        return sum(OrderReported.of(one).last_lots for one in reports)
 
     def _case(self, standing: Standing) -> tuple[Case, Forecast]:
         """Make the order's case again, with the forecast that it was judged with."""

@@ -1,13 +1,17 @@
 """What a replace asks is judged unless it only reduces, and the larger of both is reserved."""
 
+from typing import Any
+
 import pytest
 
 from audit.records.kinds import Kind
 from gateway.desk.bodies.order_requests import ReplaceRequest
 from gateway.desk.controls.replacing import only_reduces
 from gateway.desk.officers.stops import begin_stop
+from gateway.errors import NotReplaceableError
 from gateway.walk.journal.standing import Standing, Terms
 from gateway.walk.projections.asked import terms_of
+from gateway.walk.section import Section
 from risk.intent import Side
 from risk.state.state import Stop
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk
@@ -54,6 +58,28 @@ def test_a_sale_whose_limit_is_lowered_is_judged(desk: MemoryDesk) -> None:
     ask(desk, order, terms_of(order).qty_lots, -1)
     (request,) = desk.log.of_kind(Kind.REPLACE_REQUESTED)
     assert request.body["judged"]["verdict"]["action"] in {"ALLOW", "WARN"}
+
+
+def test_a_fill_between_the_look_and_the_verdict_leaves_the_order_as_it_is(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is judged is what may still execute when the request is on record."""
+    order, real = working(desk), Section.judge_replace
+    total = int(terms_of(order).quantity)
+
+    def late(*asked: Any) -> Any:  # noqa: ANN401 - as the real one
+        part = {"t32": "10", "t14": "10", "t151": str(total - 10), "t39": "1"}
+        desk.settled(desk.report(order, **part))
+        return real(*asked)
+
+    monkeypatch.setattr(Section, "judge_replace", late)
+    with pytest.raises(NotReplaceableError, match="executed further meanwhile"):
+        ask(desk, order, terms_of(order).qty_lots + 5, 0)
+    assert not desk.log.of_kind(Kind.REPLACE_REQUESTED)
+    monkeypatch.undo()
+    ask(desk, order, terms_of(order).qty_lots + 5, 0)
+    (request,) = desk.log.of_kind(Kind.REPLACE_REQUESTED)
+    assert request.body["judged"]["intent"]["qty_lots"] == terms_of(order).qty_lots + 5 - 10
 
 
 @pytest.mark.parametrize("ticks", [-3, 0, 3])
