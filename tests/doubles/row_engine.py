@@ -146,7 +146,10 @@ class RowEngine:
         )
 
     def _target(self, token_ids: tuple[int, ...]) -> bytes:
-        row = row_values(self.table.row(self.codec.table_state(token_ids)))
+        kept = self.table.row(self.codec.table_state(token_ids))
+        if self.sharpness == 1.0:
+            return kept  # the table's own row, to the bit
+        row = row_values(kept)
         raised = [value**self.sharpness for value in row]
         total = sum(raised)
         return row_bytes(tuple(value / total for value in raised))
