@@ -18,16 +18,22 @@ from fix.durable.kill_word import KillWord
 from gateway.desk.bodies.booking import AdjustRequest, ResolveRequest
 from gateway.desk.officers.adjustment import adjustment_statement
 from gateway.desk.officers.resolution import resolution_statement
-from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.launch.setup.agent_scope import ACCOUNT as BOOK
+from tests.crash.gateway_desk import AGENTS, MIDDLES, SYMBOLS
 from tests.crash.gateway_plan import Round
-from tests.crash.gateway_process import ACCOUNT, Ask
+from tests.crash.gateway_process import ACCOUNT
 from tests.crash.gateway_world import World
 from tests.doubles.fix_world import wall_us
 
-HELD_BP: Final = 2_700
-"""270,000 USD: above the 250,000 that need a person."""
-FULL_LOTS: Final = 500
-"""A position from which selling all needs a person too."""
+TARGETS_BP: Final = (200, 800, 1_200)
+FULL_BP: Final = 1_200
+"""Just below what the policy's sizing lets one instrument have."""
+FILLED_S: Final = 0.4
+"""How long a person waits for a fill before he trades back, which needs another person."""
+LOAD_EVERY_S: Final = 0.35
+LOAD: Final = 2
+"""Agents that ask while it breaks, besides the one of the action."""
 BUSY_S: Final = 0.8
 """How long an agent goes on after a kill, or repeats a request."""
 _TROUBLE = (httpx.HTTPError, OSError, ValueError, KeyError, RuntimeError)
@@ -42,23 +48,24 @@ class Told:
         fees: references of the fees that a caller knows to be booked.
         pressed: a kill's acknowledgement (wall us) as its caller saw it, 0 without one.
         troubles: requests without an answer.
+        held: whether an order of the action waited for a person.
     """
 
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     fees: set[str] = field(default_factory=set)
     pressed: int = 0
     troubles: int = 0
+    held: bool = False
 
 
 class Callers:
-    """An agent, an approver and an operator of one running gateway."""
+    """An agent, an approver and an operator of one running gateway, and its officers."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, agent: str = AGENTS[0]) -> None:
         """Open their connections."""
         self.world = world
-        self.keyring = Keyring(world.state / "keys")
         self.agent, self.approver, self.operator = map(
-            world.caller, ("agent", "approver", "operator")
+            world.caller, (agent, "approver", "operator")
         )
 
     def close(self) -> None:
@@ -70,8 +77,8 @@ class Callers:
         """Ask for an order; the size makes it another order than the one before."""
         body = {
             "client_key": key,
-            "instrument": more.pop("instrument", "SPXN"),
-            "target_exposure_bp": more.pop("exposure_bp", 1_500),
+            "instrument": more.pop("instrument", SYMBOLS[0]),
+            "target_exposure_bp": more.pop("exposure_bp", FULL_BP),
             "max_qty_lots": lots,
         }
         told.answers.setdefault(key, [])
@@ -111,7 +118,7 @@ class Callers:
             return True
         statement = state["to_sign"].encode()
         signed = {
-            role: self.keyring.signing_key(role).sign(statement).hex() for role in SIGNING_ROLES
+            role: self.world.desk.officer(role).sign(statement).hex() for role in SIGNING_ROLES
         }
         body = {"kill_epoch": state["kill_epoch"], "signatures": signed, "reason": "a round"}
         body["live"] = state["live"]  # officers name what may still work, as documented
@@ -129,12 +136,12 @@ class Callers:
     def fee(self, told: Told, ref: str, amount: str) -> None:
         """Book a fee that two officers signed."""
         log = self.operator.get("/v1/adjustments").json()["log_id"]
-        given = {"ref": ref, "sort": "fee", "account": f"{ACCOUNT}.agent", "amount": amount}
+        given = {"ref": ref, "sort": "fee", "account": f"{ACCOUNT}.{BOOK}", "amount": amount}
         request = AdjustRequest.model_validate(
             given | {"reason": "a round", "evidence": "ticket 7"}
         )
         text = adjustment_statement(str(log), request)
-        signed = {role: self.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
+        signed = {role: self.world.desk.officer(role).sign(text).hex() for role in SIGNING_ROLES}
         body = request.model_copy(update={"signatures": signed}).model_dump(mode="json")
         if self.operator.post("/v1/adjustments", json=body).is_success:
             told.fees.add(ref)
@@ -153,7 +160,7 @@ class Callers:
             )
             text = resolution_statement(str(found["log_id"]), one["seq"], str(one["leaf"]), wanted)
             signed = {
-                role: self.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES
+                role: self.world.desk.officer(role).sign(text).hex() for role in SIGNING_ROLES
             }
             body = wanted.model_copy(update={"signatures": signed}).model_dump(mode="json")
             self.operator.post(f"/v1/differences/{one['seq']}/resolve", json=body)
@@ -174,7 +181,7 @@ class Action(threading.Thread):
         """Do what must stand before the fault: orders at rest."""
         rests = {"cancel": 1, "cancel all": 3, "kill": 2, "replace": 2}.get(self._plan.action, 0)
         for number in range(rests):
-            self._ask(f"rests-{number}")
+            self._ask(f"rests-{number}", exposure_bp=FULL_BP)
 
     @override
     def run(self) -> None:
@@ -206,8 +213,8 @@ class Action(threading.Thread):
 
     def _ask(self, key: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
         lots = self._dice.randrange(10, 60)
-        side = self._dice.choice((300, 1_500, 2_200))
-        given = {"exposure_bp": side, "instrument": self._dice.choice(("SPXN", "NDXN")), **more}
+        side = self._dice.choice(TARGETS_BP)
+        given = {"exposure_bp": side, "instrument": self._dice.choice(self._plan.symbols), **more}
         return self._callers.intent(self.told, f"{self._name}-{key}", lots, **given)
 
     def _order(self) -> None:
@@ -225,15 +232,24 @@ class Action(threading.Thread):
                 self._ask("same")
             time.sleep(0.05)
 
+    def _names(self) -> list[str]:
+        """Return the orders that left, as their caller was told."""
+        return [
+            str(one["cl_ord_id"])
+            for all_ in self.told.answers.values()
+            for one in all_
+            if one.get("cl_ord_id")
+        ]
+
     def _cancel(self) -> None:
-        names = [one["cl_ord_id"] for all_ in self.told.answers.values() for one in all_]
-        for name in filter(None, names):
+        names = self._names()
+        for name in names:
             self._each(lambda: self._callers.cancel(name, f"{self._name}-c"))  # noqa: B023
         self._each(self._order)
 
     def _replace(self) -> None:
-        names = [one["cl_ord_id"] for all_ in self.told.answers.values() for one in all_]
-        for number, name in enumerate(filter(None, names)):
+        names = self._names()
+        for number, name in enumerate(names):
             key, lots = f"{self._name}-r{number}", self._dice.randrange(1, 60)
             self._each(lambda: self._callers.replace(name, key, lots))  # noqa: B023
         self._each(self._order)
@@ -247,15 +263,49 @@ class Action(threading.Thread):
             self._each(lambda: self._ask(f"after-{number}"))  # noqa: B023
 
     def _hold(self) -> None:
-        gateway = self._callers.world.gateway
-        standing = (gateway.ask(Ask.STANDING) if gateway is not None else None) or {"lots": {}}
-        full = standing["lots"].get("NDXN", 0) > FULL_LOTS
-        wanted = {"exposure_bp": 0 if full else HELD_BP, "max_qty_lots": 100_000}
-        answer = self._ask("held", instrument="NDXN", **wanted)
+        """Buy and trade back within a minute: a match with an own trade needs a person."""
+        symbol, lots = self._plan.symbols[0], self._dice.randrange(10, 60)
+        same = {"instrument": symbol, "max_qty_lots": lots, "limit_price": MIDDLES[symbol]}
+        self._each(lambda: self._ask("bought", exposure_bp=FULL_BP, **same))
+        time.sleep(FILLED_S)
+        answer = self._ask("held", exposure_bp=0, **same)
         if answer.get("result") == "held":
+            self.told.held = True
             self._callers.approve(answer["decision_id"])
 
     def _fee(self) -> None:
         self._callers.fee(self.told, f"{self._name}-fee", "1.25")
 
     _fee_again = _fee
+
+
+class Load(threading.Thread):
+    """An agent that goes on asking, whatever breaks, until it is stopped."""
+
+    def __init__(self, world: World, plan: Round, agent: str, seed: str) -> None:
+        super().__init__(daemon=True, name=agent)
+        self.told = Told()
+        self._callers = Callers(world, agent)
+        self._dice = random.Random(f"{seed}/{plan.number}/{agent}")  # noqa: S311 - a printed seed
+        self._name = f"r{plan.number}-{agent}"
+        self._over = threading.Event()
+
+    @override
+    def run(self) -> None:
+        """Ask for small orders of any instrument."""
+        number = 0
+        while not self._over.wait(LOAD_EVERY_S):
+            number += 1
+            lots, symbol = self._dice.randrange(1, 10), self._dice.choice(SYMBOLS)
+            try:
+                self._callers.intent(self.told, f"{self._name}-{number}", lots, instrument=symbol)
+            except _TROUBLE:
+                self.told.troubles += 1
+
+    def stop(self, told: Told) -> None:
+        """End it, and add what it was told."""
+        self._over.set()
+        self.join()
+        self._callers.close()
+        told.answers |= self.told.answers
+        told.troubles += self.told.troubles

@@ -12,6 +12,7 @@ takes each line of the capture and each record once. Checks, named after the des
           round nothing is alive at the broker
     I4    what a caller was told is on record is there, once; every report of the broker is, but
           those that it sent into a bad line and forgot with its numbers
+    F1 F2 forecasts: see `gateway_forecasts`
     book  the account's lots are the sum of the broker's own trades, and each order's fills are its
 """
 
@@ -27,6 +28,8 @@ from audit.store.reader import LedgerReader
 from fix.simulator.control import read_capture
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import parse
+from tests.crash.gateway_forecasts import KINDS as FORECASTS
+from tests.crash.gateway_forecasts import ForecastJudge
 from tests.crash.kill_judge import Seen, seen, sent_us
 from tests.doubles.walk_oracle import ENGINE_FIELDS
 
@@ -35,6 +38,7 @@ _TYPE, _POSS_DUP, _LEAVES, _SYMBOL, _SIDE, _WHAT = 35, 43, 151, 55, 54, 150
 _NEVER_LEFT: Final = frozenset({"not_sent", "rejected", "no_trade", "no_forecast"})
 _TRADES: Final = frozenset("FGH")
 _READ: Final = (
+    *FORECASTS,
     Kind.ORDER_SENDING,
     Kind.REPLACE_REQUESTED,
     Kind.FIX_INBOUND,
@@ -79,6 +83,7 @@ class Judge:
         self._lines = 0
         self._seq = -1
         self.side = Side()
+        self.forecasts = ForecastJudge()
         self._sending: dict[str, Record] = {}
         self._replaces: dict[str, Record] = {}
         self._recorded: Counter[tuple[str, ...]] = Counter()
@@ -136,6 +141,7 @@ class Judge:
             self._take(seen(message.wall_us, message.direction, message.raw), message.raw)
         for record in reader.records(kinds=_READ, after_seq=self._seq):
             self._seq = max(self._seq, record.seq)
+            self.forecasts.read(record)
             match record.kind:
                 case Kind.ORDER_SENDING:
                     self._sending[str(record.body["cl_ord_id"])] = record
@@ -150,7 +156,7 @@ class Judge:
 
     def faults(self, reader: LedgerReader) -> list[str]:
         """Return what is broken and was not told before."""
-        found = [*self._order_faults(reader), *self._caller_faults()]
+        found = [*self._order_faults(reader), *self._caller_faults(), *self.forecasts.faults]
         found += [f"I4: fee {ref} is not on record" for ref in self._booked - {*self._fees}]
         for seq, leaf in self._records.items():
             record = reader.record(seq)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 
 import gateway.launch.app as start
@@ -9,7 +11,19 @@ import gateway.launch.threads.settler as settling
 from fix.durable.kill_word import KillWord
 from fix.wire.messages import parse
 from gateway.desk import desk
+from gateway.launch import parts
+from gateway.walk import decision
+from gateway.walk import section as sections
+from gateway.walk.journal.decision import forecast_taken
+from gateway.walk.ports import Case, Tick, Tools
+from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
+from gateway.walk.section import Section
 from gateway.walk.settlement import settle
+from risk.intent import Intent
+from risk.policy.policy import Policy
+from risk.state.state import RiskState
+from risk.verdict import Verdict
+from tests.crash.gateway_desk import FIRST_BEFORE_US, HOUR_US
 from tests.crash.gateway_plan import Round
 from tests.doubles.fix_world import program
 from tests.doubles.walk_driver import send_before_commit
@@ -48,6 +62,72 @@ def _fill_dropped() -> None:
     _put(settling, "settle", some)
 
 
+def _other_inputs() -> None:
+    """A decision names the forecast of another instrument."""
+
+    def named(known: ForecastsOnRecord, symbol: str) -> str:
+        others = (known.stands(one) for one in known.newest() if one != symbol)
+        return next(filter(None, others), known.stands(symbol))
+
+    _put(decision, "_taken", partial(_taken_of, named))
+
+
+def _passed_over() -> None:
+    """A decision names the forecast that stood before the one that stands."""
+
+    def named(known: ForecastsOnRecord, symbol: str) -> str:
+        lines = vars(known)["_stands"].get(symbol, []) if known.stands(symbol) else []
+        return str(lines[-2][1]) if len(lines) > 1 else known.stands(symbol)
+
+    _put(decision, "_taken", partial(_taken_of, named))
+
+
+def _taken_of(
+    named: Callable[[ForecastsOnRecord, str], str],
+    case: Case,
+    tools: Tools,
+    section: Section,
+    found: StandingForecast,
+) -> tuple[Case, StandingForecast]:
+    known = section.forecasts
+    found = known.standing(named(known, case.instrument.symbol)) or found
+    draft = forecast_taken(case, found.named, section.policy_named)
+    (taken,) = tools.ledger.append(draft)
+    return replace(case, taken_seq=taken.seq, snapshot=found.snapshot), found
+
+
+def _expired() -> None:
+    """Rules see every forecast as one of now."""
+    real = sections.evaluate
+
+    def young(policy: Policy, state: RiskState, intent: Intent) -> Verdict:
+        old = state.forecast
+        now = old if old is None else replace(old, as_of_us=state.now_us)
+        return real(policy, replace(state, forecast=now), intent)
+
+    _put(sections, "evaluate", young)
+
+
+def _other_twin() -> None:
+    """Twins are judged by the forecast of another instrument."""
+    real = vars(decision)["_twins_judged"]
+
+    def judged(case: Case, section: Section, found: StandingForecast, tick: Tick) -> Any:  # noqa: ANN401
+        known = section.forecasts
+        others = (known.stands(one) for one in known.newest() if one != case.instrument.symbol)
+        other = known.standing(next(filter(None, others), "")) or found
+        return real(case, section, replace(found, placebo=other.placebo, gjr=other.gjr), tick)
+
+    _put(decision, "_twins_judged", judged)
+
+
+def _chosen_seed() -> None:
+    """The root of a forecast's seeds is chosen."""
+    real = parts.seed_root
+    root = sha256(b"chosen").digest()
+    _put(parts, "seed_root", lambda ledger, opened: (root, real(ledger, opened)[1]))
+
+
 _read = KillWord.read
 
 
@@ -72,13 +152,25 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
     "resend when unsure": _resend_when_unsure,
     "fence forgotten": _fence_forgotten,
     "fill dropped": _fill_dropped,
+    "forecast of other inputs": _other_inputs,
+    "forecast expired": _expired,
+    "another's twin": _other_twin,
+    "seed chosen": _chosen_seed,
+    "newer forecast passed over": _passed_over,
 }
 AT: Final = "gateway at a failpoint"
+EXPIRED_US: Final = 44 * HOUR_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bite:
-    """What must be said of a mutant, and the round in which it has every chance to do wrong."""
+    """What must be said of a mutant, and the round in which it has every chance to do wrong.
+
+    Attributes:
+        said: how a fault of the judge begins.
+        verified: what the verifier's lines must have in them, where the judge sees nothing.
+        bars_us: how long before the start the feed's newest bars closed.
+    """
 
     said: str
     action: str
@@ -86,7 +178,9 @@ class Bite:
     failpoint: str = ""
     moment_s: float = 0.3
     fault_s: float = 0.2
-    outcome: str
+    outcome: str = "fill"
+    verified: str = ""
+    bars_us: int = FIRST_BEFORE_US
 
 
 BITING: Final = {
@@ -109,6 +203,19 @@ BITING: Final = {
     "fill dropped": Bite(
         said="I4", action="intents", faults=("disconnect",), moment_s=0.6, outcome="fill"
     ),
+    "forecast of other inputs": Bite(said="F1", action="intents", faults=("engine",)),
+    "forecast expired": Bite(
+        said="F2", action="intents", faults=("FIX child",), moment_s=0.6, bars_us=EXPIRED_US
+    ),
+    "another's twin": Bite(
+        said="ledger: TAMPERED", action="intents", faults=("FIX child",), verified="joint"
+    ),
+    "seed chosen": Bite(
+        said="ledger: TAMPERED", action="intents", faults=("engine",), verified="its seed"
+    ),
+    "newer forecast passed over": Bite(
+        said="F1", action="intents", faults=("FIX child",), moment_s=0.6
+    ),
 }
 
 
@@ -130,5 +237,5 @@ def biting(mutant: str, number: int) -> Round:
         fault_s=bite.fault_s,
         flagged=False,
         gateway_too=False,
-        outcomes=(bite.outcome,) * 6,
+        outcomes=(bite.outcome,) * 12,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.walk.failpoints import NAMES
+from tests.crash.gateway_desk import AGENTS, SYMBOLS
 
 IN_THE_WALK: Final = tuple(name for name in NAMES if not name.startswith(("policy.", "basket.")))
 FAULTS: Final = {
@@ -32,6 +33,8 @@ LINE_WAYS: Final = {
     "stalled": "hold",
 }
 """What the line does in each of its faults (`kill_line`)."""
+KILLS: Final = ("gateway at a failpoint", "gateway", "engine", "FIX child", "database")
+"""Faults that are a SIGKILL, in the turn that a run of kills takes them."""
 ENDS_GATEWAY: Final = frozenset({"gateway at a failpoint", "gateway", "database"})
 ACTIONS: Final = {
     "intents": "three intents, one after the other",
@@ -40,7 +43,7 @@ ACTIONS: Final = {
     "replace": "orders at rest get another quantity",
     "cancel all": "every live order is cancelled",
     "kill": "the kill is pressed while orders rest and an agent goes on",
-    "hold": "an order that needs a person, and the person's yes",
+    "hold": "an order back within a minute, which needs a person, and the person's yes",
     "adjustment": "a fee, signed by two officers, and an intent",
     "bust": "a fill that the broker takes back or corrects",
     "odd endings": "orders that the broker ignores, rejects, expires, stops or repeats",
@@ -52,7 +55,7 @@ OUTCOMES: Final = {
     "replace": ("rest", "rest", "partial"),
     "cancel all": ("rest",),
     "kill": ("rest", "rest", "partial", "bust"),
-    "hold": ("fill", "partial", "rest"),
+    "hold": ("fill", "fill", "partial"),
     "adjustment": ("fill", "partial"),
     "bust": ("bust", "correct"),
     "odd endings": ("ignore", "expire", "stop", "repeat", "done_for_day", "session_reject"),
@@ -61,7 +64,7 @@ OUTCOMES: Final = {
 TWO_AT_ONCE: Final = 0.2
 MOMENT_MAX_S: Final = 0.6
 FAULT_MAX_S: Final = 1.5
-ORDERS: Final = 6
+ORDERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,9 @@ class Round:
         flagged: whether the broker that begins at 1 says so (141=Y).
         gateway_too: whether the gateway is killed while its database is away.
         outcomes: what the broker does with the next orders.
+        symbols: what the action trades; for the first a new bar comes as it begins, so that a
+            forecast is made meanwhile.
+        agents: who acts, and who asks besides.
     """
 
     number: int
@@ -87,6 +93,8 @@ class Round:
     flagged: bool
     gateway_too: bool
     outcomes: tuple[str, ...]
+    symbols: tuple[str, ...] = SYMBOLS[:2]
+    agents: tuple[str, ...] = AGENTS[:3]
 
     @property
     def said(self) -> str:
@@ -95,14 +103,16 @@ class Round:
         return f"{self.action} / {' + '.join(self.faults)}{where} at {self.moment_s:.2f} s"
 
 
-def drawn(seed: str, number: int) -> Round:
-    """Return a round; every fault and every action comes in turn."""
+def drawn(seed: str, number: int, *, kills: bool = False) -> Round:
+    """Return a round; every fault comes in turn, with `kills` every SIGKILL."""
     dice = random.Random(f"{seed}/{number}")  # noqa: S311 - a printed seed
-    names = list(FAULTS)
+    names = list(KILLS if kills else FAULTS)
     first = names[number % len(names)]
     second = dice.choice([name for name in names if not _clash(name, first)])
-    action = dice.choice(list(ACTIONS))
-    failpoint = f"{dice.choice(IN_THE_WALK)}:kill@{dice.choice((1, 1, 1, 2))}"
+    action, point = dice.choice(list(ACTIONS)), dice.choice(IN_THE_WALK)
+    if first == "gateway at a failpoint" and point.startswith("replace."):
+        action = "replace"  # nobody else gets there
+    failpoint = f"{point}:kill@{dice.choice((1, 1, 1, 2))}"
     return Round(
         number=number,
         action=action,
@@ -113,6 +123,8 @@ def drawn(seed: str, number: int) -> Round:
         flagged=dice.random() < 0.5,
         gateway_too=dice.random() < 0.5,
         outcomes=tuple(dice.choice(OUTCOMES[action]) for _ in range(ORDERS)),
+        symbols=tuple(dice.sample(SYMBOLS, 2)),
+        agents=tuple(dice.sample(AGENTS, 3)),
     )
 
 

@@ -1,8 +1,10 @@
 """A gateway in a process of its own, forked from a server that has its modules loaded.
 
-All but the model is the product: PostgreSQL, ledger, FIX child, rules, HTTP; a `whole` start has
-the model's child too. Its broker is outside, behind the campaign's line, and its account stays, as
-`serve` has it. Over a pipe it does a few things for the campaign: `Ask` names them.
+It serves the folder that `init` made (`gateway_desk`). All but the model's arithmetic is the
+product: PostgreSQL, ledger, FIX child, rules, feeds, HTTP; the engine's answers are captures drawn
+from the shipped pair's own rows (`table_engine`), and a `whole` start has the model's child too.
+Its broker is outside, behind the campaign's line. Over a pipe it does a few things for the
+campaign: `Ask` names them.
 """
 
 import contextlib
@@ -19,19 +21,19 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from fix.dialects.profile import Resets, simulator_profile
 from fix.session.link import SessionState
 from gateway.installation.children.simulator import wait_for
+from gateway.installation.settings import load
 from gateway.launch.app import App, running
-from gateway.launch.plan import ENGINE_PROGRAM, Plan
+from gateway.launch.plan import Plan, serving_plan
 from gateway.walk import failpoints
 from tests.crash import gateway_mutants
-from tests.doubles import live_desk
+from tests.crash.gateway_desk import PATHS
 
 ACCOUNT = "desk"
-ENGINE_WITHIN_S = 240.0
-DAYS = 200
-"""A start opens the next day of the playback, since a market's clock does not go back."""
+ENGINE_WITHIN_S = 1200.0
+"""Longer than the campaign waits for the start, which says so in its own words."""
+ENGINE = (sys.executable, "-m", "tests.doubles.table_engine")
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload([__name__])
@@ -50,25 +52,24 @@ class Ask(StrEnum):
 class Start:
     """How a gateway is started."""
 
-    state: Path
-    port: int
+    folder: Path
+    api_port: int
     mutant: str
     said: Path
-    day: int
     whole: bool = False
 
 
 class Gateway:
     """A forked gateway, seen from the campaign."""
 
-    def __init__(self, start: Start, within_s: float) -> None:
-        """Start it and wait until it serves.
+    def __init__(self, start: Start, within_s: float, patience: float = 1.0) -> None:
+        """Start it and wait until it serves; everything may take `patience` times as long.
 
         Raises:
             RuntimeError: it did not start in time, or died.
         """
         self._pipe, theirs = _server.Pipe()
-        self._asking = threading.Lock()
+        self._asking, self._patience = threading.Lock(), patience
         self._process = _server.Process(target=_be, args=(start, theirs))
         self._process.start()
         theirs.close()
@@ -134,22 +135,20 @@ class Gateway:
         return self._said.read_text(errors="replace")[-300:] if self._said.exists() else ""
 
     def _heard(self, within_s: float) -> Any:  # noqa: ANN401
+        within_s *= self._patience
         if not self._pipe.poll(within_s):
             raise RuntimeError(f"the gateway is silent for {within_s:g} s; {self.said()}")
         return self._pipe.recv()
 
 
 def plan_of(start: Start) -> Plan:
-    """Return the plan of a small desk whose broker is behind a port."""
-    plan = live_desk.plan_for(start.state)
-    profile = simulator_profile(start.port).model_copy(update={"resets": Resets.BY_BROKER})
-    return replace(
-        plan,
-        engine_program=ENGINE_PROGRAM if start.whole else plan.engine_program,
-        simulator=None,
-        profile=lambda _: profile,
-        tags=replace(plan.tags, account=ACCOUNT),
-    )
+    """Return the plan of `serve` in the installation's folder, which becomes the present one."""
+    os.chdir(start.folder)
+    os.environ["COUNTERSIGN_API__PORT"] = str(start.api_port)
+    if start.whole:  # the number of paths too is what ships
+        return serving_plan(load())
+    os.environ["COUNTERSIGN_ENGINE__PATHS"] = str(PATHS)
+    return replace(serving_plan(load()), engine_program=ENGINE)
 
 
 def _be(start: Start, pipe: Connection) -> None:
@@ -162,8 +161,6 @@ def _be(start: Start, pipe: Connection) -> None:
         gateway_mutants.apply(start.mutant)
         with running(plan_of(start), _say) as app, app.housekeeping.in_background():
             wait_for(lambda: app.engine.wait_ready(0.1), ENGINE_WITHIN_S, part="engine")
-            for session in live_desk.sessions(2 * DAYS)[2 * start.day : 2 * start.day + 2]:
-                app.market.open_session(session)
             _serve(app, pipe)
     except BaseException:  # noqa: BLE001 - said, and the process ends
         traceback.print_exc()
@@ -205,22 +202,26 @@ def _pids(app: App, _word: str) -> dict[str, Any]:
 
 def _standing(app: App, _word: str) -> dict[str, Any]:
     """Return what must hold still before a round is judged, and the book."""
-    section, account = app.desk.own.section, f"{ACCOUNT}.agent"
-    book = section.book(account)
+    section = app.desk.own.section
+    books = [section.book(account) for account in sorted(section.accounts)]
+    parts = {name: state for name, state in app.desk.parts().items() if state != "ready"}
+    symbols = app.plan.instruments
     return {
         "ready": app.fix.state is SessionState.READY and app.settler.ready,
         "fix": f"{app.fix.state} {app.fix.refused}".strip(),
-        "parts": {name: state for name, state in app.desk.parts().items() if state != "ready"},
+        "parts": parts,
+        "forecast": [symbol for symbol in symbols if section.forecasts.stands(symbol)],
+        "quoted": [symbol for symbol in symbols if app.market.fresh_middle(symbol)],
         "in_doubt": [one.cl_ord_id for one in app.orders.in_doubt()],
         "live": [one.cl_ord_id for one in app.orders.live()],
         "held": [one.decision_id for one in app.orders.held()],
-        "lots": {symbol: book.lots(symbol) for symbol in app.plan.instruments},
+        "lots": {symbol: sum(book.lots(symbol) for book in books) for symbol in symbols},
         "booked": {
             one.cl_ord_id: one.filled_lots + section.differences.adjusted_of(one.cl_ord_id)
             for one in app.orders.placed()
         },
         "differences": [one.document() for one in section.differences.open()],
-        "reserved": [one.decision_id for one in book.reservations],
+        "reserved": [one.decision_id for book in books for one in book.reservations],
         "engine": app.engine.state.name,
         "killed": app.desk.kill_switch.state[1],
         "session": [app.fix.pid, app.fix.logon_no],

@@ -6,24 +6,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.installation.policies.policy import SHIPPED
+from gateway.installation.settings import EngineSettings
+from risk.policy.policy import parse_policy
+from tests.crash.gateway_desk import AGENTS, PATHS, SYMBOLS
 from tests.crash.gateway_plan import ACTIONS, FAULTS
 from tests.crash.gateway_round import Result
 from tests.crash.ledger_report import table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measured" / "crash-gateways.md"
-SECTIONS = ("without the engine", "whole gateways")
+SECTIONS = ("kills", "whole gateways", "all faults")
 HEAD = """# Gateways under faults
 
-Written by `make crash-gateways`; do not edit. In each round somebody acts over HTTP (an intent, a
-cancel, a kill, a held order, a signed adjustment, ..) and something breaks in the middle of it: a
-process is killed with SIGKILL, the line to the broker is cut or swallows bytes, the broker begins
-its numbers at 1. In every fifth round two things break at once. Then the desk must come back by
-itself, and a judge (`tests/crash/gateway_judge.py`) holds the broker's own capture against the
-ledger: every order on the wire has its earlier record (I1) and follows from one approval, once
-(I2); nothing new left after a kill and nothing stayed live (I3); every report is on record (I4);
-the book is the broker's, order by order. One state folder goes through 100 rounds, so every start
-recovers the round before; then the whole ledger is verified.
+Written by `make crash-gateways`; do not edit. A desk as `init` makes it, with the shipped pair and
+policy and a few more agents, is served and fed. In each round somebody acts over HTTP (an intent, a
+cancel, a kill, a held order, a signed adjustment, ..) while two other agents go on asking, a new
+bar makes a forecast due, and something breaks in the middle of it: a process is killed with
+SIGKILL, the line to the broker is cut or swallows bytes, the broker begins its numbers at 1. In
+every fifth round two things break at once. Then the desk must come back by itself, and a judge
+(`tests/crash/gateway_judge.py`) holds the broker's own capture against the ledger: every order on
+the wire has its earlier record (I1) and follows from one approval, once (I2); nothing new left
+after a kill and nothing stayed live (I3); every report is on record (I4); a decision names the
+forecast that stood, which is not expired (F1, F2); the book is the broker's, order by order. One
+state folder goes through 100 rounds, so every start recovers the round before; then the verifier
+judges the whole ledger: chain, seeds, twins, joint paths, statements.
 
 *Bit*: rounds in which the fault hurt (a failpoint may not be reached). *Orders*: new orders that
 the broker received. *Resolved*: differences that two officers had to resolve for the broker, as
@@ -45,12 +52,23 @@ class Tooth:
     said: tuple[str, ...]
 
 
-def page(results: Sequence[Result], teeth: Sequence[Tooth], seed: str, commit: str) -> str:
-    """Return the figures of one run."""
+def page(
+    results: Sequence[Result],
+    teeth: Sequence[Tooth],
+    seed: str,
+    commit: str,
+    *,
+    whole: bool = False,
+    patience: float = 1.0,
+) -> str:
+    """Return the figures of one run; `patience` is by how much longer all might take."""
     took_s = sum(one.took_s for one in results)
     about = (
         f"{len(results)} rounds, SEED={seed}, commit {commit}, {took_s / 60:.0f} min,"
-        f" {statistics.median([one.took_s for one in results] or [0.0]):.1f} s a round (median)."
+        f" {statistics.median([one.took_s for one in results] or [0.0]):.1f} s a round"
+        " (median).\n"
+        f"{_used(whole=whole)}"
+        f"{f' On a busy machine: {patience:g} times the usual limits of time.' * (patience != 1)}"
     )
     names = [
         "rounds",
@@ -78,6 +96,18 @@ def page(results: Sequence[Result], teeth: Sequence[Tooth], seed: str, commit: s
             table([["action", *names], *actions]),
             table([["wrong on purpose", "caught in round", "as"], *caught]),
         ]
+    )
+
+
+def _used(*, whole: bool) -> str:
+    """Return pair, policy and paths of a run, as the page must name them."""
+    shipped = EngineSettings()
+    engine = "the engine child for real" if whole else "captures drawn from the pair's own rows"
+    paths = shipped.paths if whole else PATHS
+    policy = parse_policy(SHIPPED.read_bytes())
+    return (
+        f"Pair `{shipped.model.name}`, {engine}; policy `{policy.name}` as `init` drafts it;"
+        f" {paths} paths; {len(SYMBOLS)} instruments, {len(AGENTS)} agents, three ask at once."
     )
 
 

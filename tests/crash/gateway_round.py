@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.crash.gateway_actions import Action, Callers, Told
+from tests.crash.gateway_actions import Action, Callers, Load, Told
+from tests.crash.gateway_desk import SYMBOLS
 from tests.crash.gateway_judge import Judge
 from tests.crash.gateway_plan import ENDS_GATEWAY, Round
 from tests.crash.gateway_process import Ask, Gateway
@@ -15,6 +16,8 @@ from tests.doubles.fix_world import wall_us
 
 BACK_WITHIN_S: Final = 90.0
 """A busy machine: the product itself tries again each second."""
+READY_WITHIN_S: Final = 300.0
+"""The first forecasts of all instruments, and the start of an engine for real."""
 ACTION_WITHIN_S: Final = 60.0
 OWN_CUTS: Final = frozenset({"FIX child", "broker at 1"})
 """Faults that end a connection without the line."""
@@ -46,6 +49,12 @@ class Result:
     resolved: int = 0
     unheard: int = 0
     killed: bool = False
+
+
+def takes_orders(standing: dict[str, Any]) -> bool:
+    """Return whether session, engine, quotes and forecasts are all there."""
+    known = {*standing["forecast"]} == {*standing["quoted"]} == {*SYMBOLS}
+    return bool(standing["ready"]) and standing["engine"] == "READY" and known
 
 
 class Rounds:
@@ -97,23 +106,30 @@ class Rounds:
         world = self._world
         gateway = self._ready()
         session, cuts = self._standing()["session"], world.line.cuts
-        callers = Callers(world)
+        acting, *others = plan.agents
+        callers, told = Callers(world, acting), Told()
+        loads = [Load(world, plan, agent, self._seed) for agent in others]
         try:
             world.deal(*plan.outcomes)
             action = Action(plan, callers, self._seed)
             action.prepare()
             if "gateway at a failpoint" in plan.faults:
                 self._armed = gateway.ask(Ask.ARM, plan.failpoint) is not None
-            action.start()
+            world.feed.bar(plan.symbols[0])
+            for one in (*loads, action):
+                one.start()
             time.sleep(plan.moment_s)
             for fault in plan.faults:
                 world.strike(fault, plan)
             time.sleep(plan.fault_s)
             world.lift(plan)
-            action.join(ACTION_WITHIN_S)
+            action.join(ACTION_WITHIN_S * world.patience)
             if action.is_alive():
                 raise RuntimeError(f"the action goes on for {ACTION_WITHIN_S:g} s")
+            told = action.told
         finally:
+            for load in loads:
+                load.stop(told)
             callers.close()
         bit = world.alive is False if ENDS_GATEWAY & {*plan.faults} else True
         if world.alive and "gateway at a failpoint" in plan.faults:
@@ -123,18 +139,18 @@ class Rounds:
             world.down()  # as a service manager would: its ledger takes no more records
         if world.alive and (world.line.cuts > cuts or OWN_CUTS & {*plan.faults}):
             self._await(lambda: self._anew(gateway, session), "a session after the fault")
-        return action.told, bit
+        return told, bit
 
     def _ready(self) -> Gateway:
-        """Return a gateway whose session and engine are up."""
+        """Return a gateway that takes orders and has a forecast of every instrument."""
 
         def good() -> bool:
             found = self._standing()
             if found["engine"] == "FAILED":  # five deaths in ten minutes: a person starts it again
                 self._world.down()
-            return bool(found["ready"]) and found["engine"] == "READY"
+            return takes_orders(found)
 
-        self._await(good, "session and engine before the round", within_s=240.0)
+        self._await(good, "session, engine, quotes and forecasts", within_s=READY_WITHIN_S)
         return self._world.up()
 
     def _back(self, told: Told, faults: list[str]) -> tuple[dict[str, Any], int]:
@@ -226,6 +242,7 @@ class Rounds:
     def _await(
         self, condition: Callable[[], bool], what: str, within_s: float = BACK_WITHIN_S
     ) -> None:
+        within_s *= self._world.patience
         until = time.monotonic() + within_s
         while not condition():
             self._world.broker_up()

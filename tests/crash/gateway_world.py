@@ -1,4 +1,4 @@
-"""The world of a campaign: a broker that outlives every gateway, a line, a database, and a gateway.
+"""The world of a campaign: broker, line, feed and database, which outlive every gateway, and one.
 
 One state folder goes through many rounds, so every start recovers what the round before left.
 """
@@ -15,9 +15,10 @@ import httpx
 from audit.store.reader import LedgerReader
 from fix.simulator.control import Control, read_control, write_control
 from gateway.installation.children.postgres import EmbeddedPostgres
-from gateway.installation.keys.keyring import Keyring
+from gateway.installation.children.simulator import free_port
+from tests.crash.gateway_desk import FIRST_BEFORE_US, Feed, made_desk
 from tests.crash.gateway_plan import LINE_WAYS, Round
-from tests.crash.gateway_process import DAYS, Ask, Gateway, Start
+from tests.crash.gateway_process import Ask, Gateway, Start
 from tests.crash.kill_line import Line
 from tests.doubles.fix_world import Broker
 
@@ -26,19 +27,36 @@ REPORT_DELAY_MS = 150
 
 
 class World:
-    """Broker, line, database and state folder; the gateway comes and goes."""
+    """Broker, line, feed, database and installation; the gateway comes and goes."""
 
-    def __init__(self, folder: Path, mutant: str = "", *, whole: bool = False) -> None:
-        """Start what outlives the gateway."""
+    def __init__(
+        self,
+        folder: Path,
+        mutant: str = "",
+        *,
+        whole: bool = False,
+        bars_us: int = FIRST_BEFORE_US,
+        patience: float = 1.0,
+    ) -> None:
+        """Start what outlives the gateway; the feed's newest bars closed `bars_us` ago.
+
+        `patience` is by how much longer than usual everything may take.
+        """
+        self.patience = patience
         self.folder = folder
-        self.state = folder / "state"
-        self.state.mkdir(mode=0o711)
         self._mutant, self._whole = mutant, whole
         self.broker = Broker(folder / "ems", partial_delay_ms=REPORT_DELAY_MS)
         (folder / "ems").mkdir()
         write_control(self.broker.config.control, Control())
         self.broker.start()
         self.line = Line(self.broker.config.port)
+        self.desk = made_desk(folder, self.line.port)
+        self.state = self.desk.state
+        self.state.mkdir(mode=0o711)
+        self._port = free_port()
+        address = f"http://127.0.0.1:{self._port}"
+        self.feed = Feed(address, self.desk.token("feed"), bars_us)
+        self.feed.start()
         self.server = EmbeddedPostgres(self.state)
         self.dsn = ""
         self.gateway: Gateway | None = None
@@ -47,6 +65,7 @@ class World:
 
     def close(self) -> None:
         """End everything."""
+        self.feed.stop()
         if self.gateway is not None:
             self.gateway.kill()
         self._hang_up()
@@ -73,14 +92,13 @@ class World:
             self.down()
             self.starts += 1
             start = Start(
-                state=self.state,
-                port=self.line.port,
+                folder=self.desk.gateway,
+                api_port=self._port,
                 mutant=self._mutant,
                 said=self.folder / "gateway.log",
-                day=self.starts % DAYS,
                 whole=self._whole,
             )
-            self.gateway = Gateway(start, START_WITHIN_S)
+            self.gateway = Gateway(start, START_WITHIN_S, self.patience)
             if not self.dsn:  # the first start made keys and database
                 self.dsn = self.server.start()
         return self.gateway
@@ -120,11 +138,10 @@ class World:
 
     def caller(self, name: str) -> httpx.Client:
         """Return a client of the gateway with a name's key."""
-        token = Keyring(self.state / "keys").token(name)
         assert self.gateway is not None
         return httpx.Client(
             base_url=self.gateway.address,
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {self.desk.token(name)}"},
             trust_env=False,
             verify=False,  # noqa: S501 - plain HTTP on loopback
             timeout=20.0,

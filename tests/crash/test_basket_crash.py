@@ -11,11 +11,13 @@ import pytest
 from audit.records.kinds import Kind
 from gateway.installation.children.simulator import wait_for
 from tests.crash.gateway_campaign import verified, world_of
+from tests.crash.gateway_desk import SYMBOLS
 from tests.crash.gateway_judge import Judge
 from tests.crash.gateway_process import Ask
+from tests.crash.gateway_round import takes_orders
 from tests.crash.gateway_world import World
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 TRIES = 5
 
 
@@ -30,10 +32,10 @@ def basket(number: int) -> dict[str, Any]:
         {
             "client_key": f"{instrument}-{number}",
             "instrument": instrument,
-            "target_exposure_bp": 1_500,
+            "target_exposure_bp": 1_200,
             "max_qty_lots": 20 + number,
         }
-        for instrument in ("SPXN", "NDXN")
+        for instrument in SYMBOLS[:2]
     ]
     return {"client_key": f"whole-{number}", "legs": legs}
 
@@ -65,13 +67,13 @@ def test_a_kill_leaves_no_leg_sent_or_an_approved_whole(
 ) -> None:
     with world_of("basket") as world:
         gateway, judge = world.up(), Judge(world.broker.config.capture)
-        wait_for(lambda: bool(standing(world)["ready"]), WITHIN_S, part="session")
+        wait_for(lambda: takes_orders(standing(world)), WITHIN_S, part="session and forecasts")
         world.deal(*["rest"] * 2 * TRIES)
         gateway.ask(Ask.ARM, f"{failpoint}:kill@1")
         asked = killed_while_asking(world)
         wait_for(lambda: not gateway.alive, WITHIN_S, part="the end of the gateway")
         world.up()
-        wait_for(lambda: bool(standing(world)["ready"]), WITHIN_S, part="session")
+        wait_for(lambda: takes_orders(standing(world)), WITHIN_S, part="session and forecasts")
         assert len(world.broker.fields("D")) == left, "a start sends nothing"
         with world.caller("agent") as agent:
             said = agent.post("/v1/baskets", json=asked).raise_for_status().json()

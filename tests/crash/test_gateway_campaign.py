@@ -6,9 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.crash.gateway_campaign import BITES, Kept, tooth, verified, world_of
+from tests.crash.gateway_desk import AGENTS, PATHS, SYMBOLS
 from tests.crash.gateway_judge import Judge
 from tests.crash.gateway_mutants import BITING, MUTANTS
-from tests.crash.gateway_plan import ACTIONS, ENDS_GATEWAY, FAULTS, LINE_WAYS, OUTCOMES, drawn
+from tests.crash.gateway_plan import (
+    ACTIONS,
+    ENDS_GATEWAY,
+    FAULTS,
+    KILLS,
+    LINE_WAYS,
+    OUTCOMES,
+    drawn,
+)
 from tests.crash.gateway_report import page
 from tests.crash.gateway_round import Result, Rounds
 
@@ -27,7 +36,11 @@ def test_a_round_follows_from_its_seed_and_number_alone() -> None:
         lines = [fault for fault in plan.faults if fault in LINE_WAYS]
         assert len(lines) <= 1
         assert len({*plan.faults}) == len(plan.faults)
+        assert {*plan.symbols} < {*SYMBOLS}
+        assert {*plan.agents} < {*AGENTS}
     assert {*FAULTS} >= ENDS_GATEWAY
+    kills = [drawn(SEED, number, kills=True) for number in range(200)]
+    assert {fault for plan in kills for fault in plan.faults} == {*KILLS} < {*FAULTS}
     assert {*BITING} == {*MUTANTS}
 
 
@@ -40,7 +53,12 @@ def test_a_run_goes_on_with_the_rounds_of_its_seed(tmp_path: Path) -> None:
     row = json.loads(path.read_text())
     path.write_text(json.dumps(row | {"commit": "0000000"}) + "\n")
     assert Kept(path, SEED).results == {}, "rounds of another commit say nothing of this one"
-    assert "| gateway " in page([done], [], SEED, "0000000")
+    assert Kept(path, SEED, "0000000").results == {7: done}
+    text = page([done], [], SEED, "0000000")
+    assert "| gateway " in text
+    assert "`pair_v4`" in text
+    assert "`desk`" in text
+    assert f"{PATHS} paths" in text
 
 
 @pytest.mark.walk

@@ -13,9 +13,10 @@ from tests.crash.gateway_actions import Callers, Told
 from tests.crash.gateway_campaign import verified, world_of
 from tests.crash.gateway_judge import Judge
 from tests.crash.gateway_process import Ask
+from tests.crash.gateway_round import takes_orders
 from tests.crash.gateway_world import World
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 LOTS, FEWER = 40, 12
 
 
@@ -32,7 +33,7 @@ def standing(world: World) -> dict[str, Any]:
 
 def rested(world: World) -> str:
     """Put an order to rest at the broker; return its ClOrdID."""
-    wait_for(lambda: bool(standing(world)["ready"]), WITHIN_S, part="session")
+    wait_for(lambda: takes_orders(standing(world)), WITHIN_S, part="session and forecasts")
     world.deal("rest", "rest", "rest")
     callers, told = Callers(world), Told()
     try:
@@ -72,7 +73,7 @@ def test_a_replace_that_a_crash_cuts_off_leaves_once_or_never_and_ends(
             callers.close()
         wait_for(lambda: not gateway.alive, WITHIN_S, part="the end of the gateway")
         world.up()
-        wait_for(lambda: bool(standing(world)["ready"]), WITHIN_S, part="session")
+        wait_for(lambda: takes_orders(standing(world)), WITHIN_S, part="session and forecasts")
         wait_for(
             lambda: order(world, name)["replaces"][-1]["state"] == outcome, WITHIN_S, part=outcome
         )
