@@ -13,6 +13,7 @@ import argparse
 import json
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,13 +22,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from audit.upkeep.dump import verify_database
+from audit.upkeep.dump import dump, verify_database
 from tests.crash.gateway_desk import FIRST_BEFORE_US
 from tests.crash.gateway_mutants import BITING, MUTANTS, biting
 from tests.crash.gateway_plan import drawn
 from tests.crash.gateway_report import Tooth, commit_of, page, write_section
 from tests.crash.gateway_round import Result, Rounds
 from tests.crash.gateway_world import World
+from tests.doubles.both_verifiers import SECOND
 
 SEGMENT = 100
 """Rounds over one state folder; the next begins with an empty ledger."""
@@ -74,12 +76,24 @@ class BrokenError(Exception):
     """A round broke something; its world is kept."""
 
 
-def verified(world: World) -> list[str]:
-    """Return what a whole check of the ledger finds."""
+def verified(world: World, *, both: bool = False) -> list[str]:
+    """Return what a whole check of the ledger finds; with `both` the second verifier's too."""
     world.up().end()  # its last checkpoint covers everything
     world.database_up()
     report = verify_database(world.dsn, (world.desk.vkey,))
-    return [f"ledger: {line}" for line in report.lines] if report.exit_code else []
+    found = [f"ledger: {line}" for line in report.lines] if report.exit_code else []
+    return [*found, *(_second(world) if both else ())]
+
+
+def _second(world: World) -> list[str]:
+    node, path = shutil.which("node"), world.folder / "ledger.dump"
+    if node is None:
+        return ["ledger: the second verifier needs Node"]
+    dump(world.dsn, path)
+    call = [node, "--no-warnings", str(SECOND), str(path), "--key", world.desk.vkey]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=1_800, check=False)
+    path.unlink()
+    return [f"second: {line}" for line in done.stdout.splitlines()] if done.returncode else []
 
 
 def segment(seed: str, numbers: Sequence[int], *, how: How) -> Iterator[Result]:
@@ -94,7 +108,7 @@ def segment(seed: str, numbers: Sequence[int], *, how: How) -> Iterator[Result]:
         for place, number in enumerate(numbers):
             result = rounds.play(drawn(seed, number, kills=how.kills))
             if place == len(numbers) - 1 and not result.faults:
-                result = _with(result, verified(world))
+                result = _with(result, verified(world, both=True))
             broken += bool(result.faults)
             yield result
         if broken:
@@ -213,9 +227,7 @@ def main(words: Sequence[str] | None = None) -> int:
     played(seed, numbers, kept, how=how)
     teeth = _bitten(given, seed)
     results = sorted(kept.results.values(), key=lambda one: one.number)
-    text = page(
-        results, teeth, seed, kept.commit, whole=given.whole, patience=given.patience
-    )
+    text = page(results, teeth, seed, kept.commit, whole=given.whole, patience=given.patience)
     _print(f"\n{text}\n{time.monotonic() - began:.0f} s")
     missed = [one.mutant for one in teeth if one.caught_after is None]
     broken = [one for one in results if one.faults]

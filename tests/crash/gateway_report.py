@@ -29,8 +29,8 @@ every fifth round two things break at once. Then the desk must come back by itse
 the wire has its earlier record (I1) and follows from one approval, once (I2); nothing new left
 after a kill and nothing stayed live (I3); every report is on record (I4); a decision names the
 forecast that stood, which is not expired (F1, F2); the book is the broker's, order by order. One
-state folder goes through 100 rounds, so every start recovers the round before; then the verifier
-judges the whole ledger: chain, seeds, twins, joint paths, statements.
+state folder goes through 100 rounds, so every start recovers the round before; then both verifiers
+judge the whole ledger: chain, seeds, twins, joint paths, statements.
 
 *Bit*: rounds in which the fault hurt (a failpoint may not be reached). *Orders*: new orders that
 the broker received. *Resolved*: differences that two officers had to resolve for the broker, as
