@@ -98,12 +98,13 @@ def _taken_of(
 
 def _expired() -> None:
     """Rules see every forecast as one of now."""
-    real = sections.evaluate
+    real = vars(sections)["evaluate"]
 
     def young(policy: Policy, state: RiskState, intent: Intent) -> Verdict:
         old = state.forecast
         now = old if old is None else replace(old, as_of_us=state.now_us)
-        return real(policy, replace(state, forecast=now), intent)
+        verdict: Verdict = real(policy, replace(state, forecast=now), intent)
+        return verdict
 
     _put(sections, "evaluate", young)
 

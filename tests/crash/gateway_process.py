@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fix.session.link import SessionState
+from gateway.feeds.live.board import FedMarket
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.settings import load
 from gateway.launch.app import App, running
@@ -205,13 +206,14 @@ def _standing(app: App, _word: str) -> dict[str, Any]:
     section = app.desk.own.section
     books = [section.book(account) for account in sorted(section.accounts)]
     parts = {name: state for name, state in app.desk.parts().items() if state != "ready"}
-    symbols = app.plan.instruments
+    symbols, market = app.plan.instruments, app.market
+    assert isinstance(market, FedMarket)
     return {
         "ready": app.fix.state is SessionState.READY and app.settler.ready,
         "fix": f"{app.fix.state} {app.fix.refused}".strip(),
         "parts": parts,
         "forecast": [symbol for symbol in symbols if section.forecasts.stands(symbol)],
-        "quoted": [symbol for symbol in symbols if app.market.fresh_middle(symbol)],
+        "quoted": [symbol for symbol in symbols if market.fresh_middle(symbol)],
         "in_doubt": [one.cl_ord_id for one in app.orders.in_doubt()],
         "live": [one.cl_ord_id for one in app.orders.live()],
         "held": [one.decision_id for one in app.orders.held()],

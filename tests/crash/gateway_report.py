@@ -84,7 +84,7 @@ def page(
     faults = [_row(name, results, _struck(name)) for name in FAULTS]
     two = _row("two at once", results, lambda one: len(one.struck) > 1)
     actions = [_row(name, results, _acted(name)) for name in ACTIONS]
-    whole = _row("all", results, lambda _one: True)
+    every = _row("all", results, lambda _one: True)
     caught = [
         [one.mutant, str(one.caught_after or "never"), one.said[0] if one.said else "-"]
         for one in teeth
@@ -92,7 +92,7 @@ def page(
     return "\n\n".join(
         [
             about,
-            table([["fault", *names], *faults, two, whole]),
+            table([["fault", *names], *faults, two, every]),
             table([["action", *names], *actions]),
             table([["wrong on purpose", "caught in round", "as"], *caught]),
         ]
