@@ -6,16 +6,19 @@
 
 Fails when an invariant was broken, a round was stuck, a ledger does not verify, or a mutant was not
 caught. With `--results` every finished round is a line of that file; a run that is started again
-with the same file, seed and commit goes on where it stood.
+with the same file, seed and commit goes on where it stood. SIGTERM ends a run after its round, once
+the ledger is judged.
 """
 
 import argparse
 import json
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -72,6 +75,10 @@ class How:
     patience: float = 1.0
 
 
+_ending = threading.Event()
+"""Whether the run was told to end (SIGTERM): after this round, once its ledger is judged."""
+
+
 class BrokenError(Exception):
     """A round broke something; its world is kept."""
 
@@ -105,12 +112,15 @@ def segment(seed: str, numbers: Sequence[int], *, how: How) -> Iterator[Result]:
     with world_of(seed, whole=how.whole, patience=how.patience) as world:
         rounds = Rounds(world, seed)
         broken = 0
-        for place, number in enumerate(numbers):
+        for number in numbers:
             result = rounds.play(drawn(seed, number, kills=how.kills))
-            if place == len(numbers) - 1 and not result.faults:
+            over = number == numbers[-1] or _ending.is_set()
+            if over and not result.faults:
                 result = _with(result, verified(world, both=True))
             broken += bool(result.faults)
             yield result
+            if over:
+                break
         if broken:
             raise BrokenError
 
@@ -160,7 +170,7 @@ class Kept:
 def played(seed: str, numbers: Sequence[int], kept: Kept, *, how: How) -> None:
     """Play these rounds, segment by segment, and say each."""
     left = [number for number in numbers if number not in kept.results]
-    while left:
+    while left and not _ending.is_set():
         turn, left = left[:SEGMENT], left[SEGMENT:]
         try:
             for result in segment(seed, turn, how=how):
@@ -215,6 +225,7 @@ def _bitten(given: argparse.Namespace, seed: str) -> list[Tooth]:
 def main(words: Sequence[str] | None = None) -> int:
     """Play, judge, say; 1 if anything was broken or a mutant got through."""
     given = _asked(words)
+    signal.signal(signal.SIGTERM, lambda *_: _ending.set())
     seed = given.seed or secrets.token_hex(3)
     kept = Kept(given.results, seed, given.commit)
     _print(f"SEED={seed}, commit {kept.commit}")
