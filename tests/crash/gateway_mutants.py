@@ -13,16 +13,12 @@ from fix.wire.messages import parse
 from gateway.desk import desk
 from gateway.launch import parts
 from gateway.walk import decision
-from gateway.walk import section as sections
 from gateway.walk.journal.decision import forecast_taken
 from gateway.walk.ports import Case, Tick, Tools
 from gateway.walk.projections.forecasts import ForecastsOnRecord, StandingForecast
 from gateway.walk.section import Section
 from gateway.walk.settlement import settle
-from risk.intent import Intent
-from risk.policy.policy import Policy
 from risk.state.state import RiskState
-from risk.verdict import Verdict
 from tests.crash.gateway_desk import FIRST_BEFORE_US, HOUR_US
 from tests.crash.gateway_plan import Round
 from tests.doubles.fix_world import program
@@ -98,15 +94,15 @@ def _taken_of(
 
 def _expired() -> None:
     """Rules see every forecast as one of now."""
-    real = vars(sections)["evaluate"]
+    real = vars(Section)["_state_now"]
 
-    def young(policy: Policy, state: RiskState, intent: Intent) -> Verdict:
+    def young(*asked: Any, **how: Any) -> RiskState:  # noqa: ANN401 - as the real one
+        state: RiskState = real(*asked, **how)
         old = state.forecast
         now = old if old is None else replace(old, as_of_us=state.now_us)
-        verdict: Verdict = real(policy, replace(state, forecast=now), intent)
-        return verdict
+        return replace(state, forecast=now)
 
-    _put(sections, "evaluate", young)
+    _put(Section, "_state_now", young)
 
 
 def _other_twin() -> None:
@@ -117,7 +113,7 @@ def _other_twin() -> None:
         known = section.forecasts
         others = (known.stands(one) for one in known.newest() if one != case.instrument.symbol)
         other = known.standing(next(filter(None, others), "")) or found
-        return real(case, section, replace(found, placebo=other.placebo, gjr=other.gjr), tick)
+        return real(case, section, other, tick)
 
     _put(decision, "_twins_judged", judged)
 
