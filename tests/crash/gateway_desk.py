@@ -10,18 +10,24 @@ Not here: who acts (`gateway_actions`), the running gateway (`gateway_process`).
 
 import contextlib
 import json
+import os
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typing_extensions import override
 
 from gateway.feeds.sessions import price_text, quote
 from gateway.installation.keys.officers import read_officer
+from gateway.installation.policies import policy
+from gateway.installation.policies.policy import POLICIES
+from gateway.installation.settings import PREFIX
 from scripts.load.callers import OK, ask
 from scripts.load.lifted import key_scope
 from scripts.load.market import SOURCE, bar_lines, quotes_of, stretches, symbols, table_text
@@ -90,13 +96,28 @@ def _template() -> Path:
     """Make the installation once a process: a copy of one that never ran is another one."""
     top = Path(tempfile.mkdtemp(prefix="gateways-desk-"))
     top.chmod(0o711)
-    with contextlib.chdir(top):
-        table = table_text(stretches(INSTRUMENTS))
-        Path("instruments.toml").write_text(table, encoding="ascii")
-        words = ("--origin", "crash.example/desk", "--broker", "127.0.0.1:9878")
-        ends = ("--sender", SENDER, "--target", TARGET, "--instruments", "instruments.toml")
-        do("init", "desk", *words, *ends)
-    with contextlib.chdir(top / "desk" / "gateway"):
+    with as_shipped(), contextlib.chdir(top):
+        _make()
+    return top
+
+
+@contextlib.contextmanager
+def as_shipped() -> Iterator[None]:
+    """Leave out what tests set: the first pair, few paths, the first policy."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [one for one in os.environ if one.startswith(PREFIX)]:
+            patch.delenv(name)
+        patch.setattr(policy, "SHIPPED", POLICIES["desk"])
+        yield
+
+
+def _make() -> None:
+    """Make the installation in the present folder."""
+    Path("instruments.toml").write_text(table_text(stretches(INSTRUMENTS)), encoding="ascii")
+    words = ("--origin", "crash.example/desk", "--broker", "127.0.0.1:9878")
+    ends = ("--sender", SENDER, "--target", TARGET, "--instruments", "instruments.toml")
+    do("init", "desk", *words, *ends)
+    with contextlib.chdir("desk/gateway"):
         do("policy", "sign", "policy.toml", "--key", "../risk-officer/risk.key")
         second = ("--key", "../compliance-officer/compliance.key")
         do("policy", "sign", "policy.bundle.json", *second)
@@ -105,7 +126,6 @@ def _template() -> Path:
         Path("more.toml").write_text(scope, encoding="utf-8")
         for name in AGENTS[1:]:
             do("keygen", "--name", name, "--role", "agent", "--scope", "more.toml")
-    return top
 
 
 class Feed(threading.Thread):

@@ -24,7 +24,7 @@ from typing import Any
 from fix.session.link import SessionState
 from gateway.feeds.live.board import FedMarket
 from gateway.installation.children.simulator import wait_for
-from gateway.installation.settings import load
+from gateway.installation.settings import PREFIX, load
 from gateway.launch.app import App, running
 from gateway.launch.plan import Plan, serving_plan
 from gateway.walk import failpoints
@@ -145,6 +145,8 @@ class Gateway:
 def plan_of(start: Start) -> Plan:
     """Return the plan of `serve` in the installation's folder, which becomes the present one."""
     os.chdir(start.folder)
+    for name in [one for one in os.environ if one.startswith(PREFIX)]:
+        del os.environ[name]  # what tests set: the first pair, the first policy
     os.environ["COUNTERSIGN_API__PORT"] = str(start.api_port)
     if start.whole:  # the number of paths too is what ships
         return serving_plan(load())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.installation.policies.policy import SHIPPED
+from gateway.installation.policies.policy import POLICIES
 from gateway.installation.settings import EngineSettings
 from risk.policy.policy import parse_policy
 from tests.crash.gateway_desk import AGENTS, PATHS, SYMBOLS
@@ -104,7 +104,7 @@ def _used(*, whole: bool) -> str:
     shipped = EngineSettings()
     engine = "the engine child for real" if whole else "captures drawn from the pair's own rows"
     paths = shipped.paths if whole else PATHS
-    policy = parse_policy(SHIPPED.read_bytes())
+    policy = parse_policy(POLICIES["desk"].read_bytes())
     return (
         f"Pair `{shipped.model.name}`, {engine}; policy `{policy.name}` as `init` drafts it;"
         f" {paths} paths; {len(SYMBOLS)} instruments, {len(AGENTS)} agents, three ask at once."

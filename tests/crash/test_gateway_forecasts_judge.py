@@ -30,10 +30,15 @@ def judged(named: str, of: str, symbol: str = "SPX1", age_us: int = 0) -> list[s
         made = record(
             Kind.FORECAST_MADE, seq, f"forecast/{name}.0", LEAVES[name], forecast=forecast
         )
-        line = {"event": "made", "instrument": "SPX1", "forecast_id": name, "attempt": 0}
+        line: dict[str, Any] = {
+            "event": "made",
+            "instrument": "SPX1",
+            "forecast_id": name,
+            "attempt": 0,
+        }
         judge.read(made)
         judge.read(record(Kind.FORECAST_LISTED, seq + 1, "instrument/SPX1", **line))
-    said = {"instrument": symbol, "forecast_id": named, "forecast_attempt": 0}
+    said: dict[str, Any] = {"instrument": symbol, "forecast_id": named, "forecast_attempt": 0}
     said |= {"of_seq": 1 if of == OLD else 3, "of_leaf": LEAVES[of].hex()}
     judge.read(record(Kind.FORECAST_TAKEN, 5, "decision/d", **said))
     judge.read(record(Kind.VERDICT_GIVEN, 6, "decision/d", result="approved"))
@@ -62,6 +67,6 @@ def test_another_or_an_expired_one_is_found(
 
 def test_a_decision_that_names_why_there_is_none_is_left_to_the_verifiers() -> None:
     judge = ForecastJudge()
-    body = {"instrument": "SPX1", "missing": "engine_dead"}
+    body: dict[str, Any] = {"instrument": "SPX1", "missing": "engine_dead"}
     judge.read(record(Kind.FORECAST_TAKEN, 1, "decision/d", **body))
     assert judge.faults == []
