@@ -32,7 +32,7 @@ from tests.crash.gateway_plan import drawn
 from tests.crash.gateway_report import Tooth, commit_of, page, write_section
 from tests.crash.gateway_round import Result, Rounds
 from tests.crash.gateway_world import World
-from tests.doubles.both_verifiers import SECOND
+from tests.doubles.second_verifier import SECOND
 
 SEGMENT = 100
 """Rounds over one state folder; the next begins with an empty ledger."""
