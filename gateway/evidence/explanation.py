@@ -22,11 +22,9 @@ from gateway.installation.place import Place
 from gateway.walk.projections.forecasts import decision_records
 from inference.codec.text.answer import Grammar
 from inference.errors import InferenceError
-from inference.speculation.direct import DirectCapture
-from inference.speculation.direct_bytes import MAGIC as DIRECT_MAGIC
-from inference.speculation.direct_bytes import decode_direct
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, decode_evidence
+from inference.speculation.fields import DIRECT_MAGIC
 from inference.speculation.overruled import overruled
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
@@ -187,7 +185,7 @@ def _blob(data: bytes, table: QTable) -> object:
         except InferenceError as error:
             return {"unreadable_capture": str(error), "bytes": len(data)}
     if data.startswith(DIRECT_MAGIC):
-        return direct_document(decode_direct(data))
+        return direct_document(data)
     try:
         return json.loads(data)
     except ValueError:
@@ -233,8 +231,14 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
     }
 
 
-def direct_document(capture: DirectCapture) -> Fields:
+def direct_document(data: bytes) -> Fields:
     """Return what determines the tokens of a direct forecast."""
+    from inference.speculation.direct_bytes import decode_direct  # noqa: PLC0415 - numpy
+
+    try:
+        capture = decode_direct(data)
+    except InferenceError as error:
+        return {"unreadable_capture": str(error), "bytes": len(data)}
     return {
         "rule": capture.rule,
         "seed": capture.seed.hex(),

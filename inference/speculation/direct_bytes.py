@@ -16,9 +16,14 @@ from typing import Final
 
 from inference.errors import CaptureError
 from inference.speculation.direct import BINS_MAX, DirectCapture, StateUse
-from inference.speculation.fields import DIGEST, CaptureFields, digest_bytes, varint
+from inference.speculation.fields import (
+    DIGEST,
+    DIRECT_MAGIC,
+    CaptureFields,
+    digest_bytes,
+    varint,
+)
 
-MAGIC: Final = b"countersign.direct/1\n"
 _RULE_MAX: Final = 32
 
 
@@ -30,7 +35,7 @@ def encode_direct(capture: DirectCapture) -> bytes:
     """
     rule, before = capture.rule.encode("ascii"), 0
     try:
-        out = bytearray(MAGIC) + varint(len(rule)) + rule
+        out = bytearray(DIRECT_MAGIC) + varint(len(rule)) + rule
         out += digest_bytes(capture.seed) + digest_bytes(bytes.fromhex(capture.table_digest))
         for number in (capture.bin_start, capture.n_bins, capture.paths, capture.steps):
             out += varint(number)
@@ -51,8 +56,8 @@ def decode_direct(data: bytes) -> DirectCapture:
     Raises:
         CaptureError: for any bytes that `encode_direct` would not have written.
     """
-    reader = CaptureFields(data, at=len(MAGIC))
-    if not reader.begins(MAGIC):
+    reader = CaptureFields(data, at=len(DIRECT_MAGIC))
+    if not reader.begins(DIRECT_MAGIC):
         raise CaptureError("not a direct capture of version 1")
     length = reader.varint()
     if length > _RULE_MAX:

@@ -7,6 +7,8 @@ from inference.errors import CaptureError
 
 DIGEST: Final = 32
 """Bytes of a SHA-256."""
+DIRECT_MAGIC: Final = b"countersign.direct/1\n"
+"""How the capture of a direct forecast begins."""
 _VARINT_BITS: Final = 63
 
 

@@ -22,8 +22,8 @@ from inference.speculation.direct import (
     step_draws,
     tokens_digest,
 )
-from inference.speculation.direct_bytes import MAGIC, decode_direct, encode_direct
-from inference.speculation.fields import varint
+from inference.speculation.direct_bytes import decode_direct, encode_direct
+from inference.speculation.fields import DIRECT_MAGIC, varint
 from inference.speculation.rounds import row_values
 from inference.speculation.seeds import pick
 
@@ -158,7 +158,7 @@ def test_any_capture_comes_back_the_same(paths: int, steps: int, states: set[int
 
 
 def test_a_number_written_longer_than_it_is_is_refused() -> None:
-    start = len(MAGIC)
+    start = len(DIRECT_MAGIC)
     assert GOOD[start] == 8  # bytes of the rule's name
     with pytest.raises(CaptureError, match="canonical"):
         decode_direct(GOOD[:start] + b"\x88\x00" + GOOD[start + 1 :])
@@ -173,7 +173,7 @@ def only_its_own_error(data: bytes) -> None:
 def test_garbage_is_refused(data: bytes) -> None:
     with pytest.raises(CaptureError):
         decode_direct(data)
-    only_its_own_error(MAGIC + data)
+    only_its_own_error(DIRECT_MAGIC + data)
 
 
 @given(st.integers(0, len(GOOD) - 1))
@@ -185,7 +185,7 @@ def test_what_is_cut_short_or_continued_is_refused(cut: int) -> None:
 
 
 @settings(max_examples=300)
-@given(st.integers(len(MAGIC), len(GOOD) - 1), st.integers(1, 255))
+@given(st.integers(len(DIRECT_MAGIC), len(GOOD) - 1), st.integers(1, 255))
 def test_a_changed_byte_is_another_capture_or_none(at: int, by: int) -> None:
     data = bytes((*GOOD[:at], GOOD[at] ^ by, *GOOD[at + 1 :]))
     try:
@@ -198,7 +198,7 @@ def test_a_changed_byte_is_another_capture_or_none(at: int, by: int) -> None:
 
 @given(st.integers(0, 8), st.integers(1, (1 << 70) - 1))
 def test_a_huge_number_asks_for_nothing(field: int, number: int) -> None:
-    head = MAGIC + varint(8) + b"direct-1" + SEED + bytes(32)
+    head = DIRECT_MAGIC + varint(8) + b"direct-1" + SEED + bytes(32)
     numbers = [128, 4, 3, 2, 4, 1, 4]
     if field < len(numbers):
         numbers[field] = number
