@@ -6,6 +6,8 @@ compared state by state. What is found is pooled over all checks of a model.
 Rules:
 - Which forecasts are checked follows from their id, which nobody chooses.
 - A check sizes nothing and stops nothing: when the two differ an alarm rings (`sampler_differs`).
+- Only a forecast that was made, by the pair that serves, is checked: an attempt may fail after its
+  draws, and another pair has another law.
 - None is begun while an intent waits, or the engine is away.
 """
 
@@ -18,7 +20,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.desk.desk import Desk
 from gateway.walk.journal.control.oversight.sampler import SamplerChecked
-from gateway.walk.journal.forecast import TokensDrawn
+from gateway.walk.journal.forecast import ForecastMade, TokensDrawn
 from gateway.walk.ports import Tools
 from gateway.walk.projections.forecasts import StandingForecast
 from inference.codec.codec import ReturnCodec
@@ -35,7 +37,7 @@ CHECKED_ONE_IN: Final = 50
 DIFFERS_BELOW: Final = 1e-6
 """The chance, were the laws the same, below which they are said to differ."""
 _ONE_1E6: Final = 1_000_000
-_KINDS: Final = (Kind.TOKENS_DRAWN, Kind.SAMPLER_CHECKED)
+_KINDS: Final = (Kind.TOKENS_DRAWN, Kind.FORECAST_MADE, Kind.SAMPLER_CHECKED)
 
 
 def is_checked(forecast_id: str) -> bool:
@@ -49,6 +51,7 @@ class SamplerWatch:
     """Reads on from where it stood; one thread calls `look`, any `differs`."""
 
     desk: Desk
+    _drawn: dict[str, Record] = field(default_factory=dict)
     _due: dict[str, Record] = field(default_factory=dict)
     _seq: int = -1
     _checks: int = 0
@@ -82,8 +85,12 @@ class SamplerWatch:
                 self._take(SamplerChecked.of(record), own.tools.model)
                 continue
             name = record.stream.removeprefix("forecast/")
-            if is_checked(name.rpartition(".")[0]):
-                self._due[name] = record
+            if record.kind is Kind.FORECAST_MADE:
+                drawn = self._drawn.pop(name, None)
+                if drawn is not None and ForecastMade.of(record).model_digest == own.tools.model:
+                    self._due[name] = drawn
+            elif is_checked(name.rpartition(".")[0]):
+                self._drawn[name] = record
         self._seq = max(self._seq, size - 1)
 
     def _take(self, said: SamplerChecked, model: str) -> None:

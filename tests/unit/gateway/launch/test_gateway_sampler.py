@@ -1,7 +1,9 @@
 """One direct forecast in fifty is held against the engine, on record, and an alarm rings."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from audit.records.kinds import Kind
@@ -69,6 +71,20 @@ def test_an_engine_of_another_law_rings(desk: MemoryDesk) -> None:
     assert not differing(watch), "what was just written is read with the next look"
     watch.look()
     assert "chance" in differing(watch)[Alarm.SAMPLER_DIFFERS]
+
+
+def test_a_forecast_of_another_pair_is_not_checked(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    served(desk, 1.0)
+    desk.small.desk.own = replace(own, tools=replace(own.tools, model="0" * 64))
+    assert SamplerWatch(desk.small.desk).look() == 0
+    assert not checks(desk)
+
+
+def test_draws_of_an_attempt_that_made_no_forecast_are_not_checked(desk: MemoryDesk) -> None:
+    (first, *others) = desk.log.of_kind(Kind.FORECAST_MADE)
+    desk.log.forged = msgspec.structs.replace(first, kind=Kind.FORECAST_FAILED)
+    assert served(desk, 1.0).look() == len(others) == 3
 
 
 def test_nothing_is_checked_without_an_engine(
